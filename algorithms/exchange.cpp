@@ -8,7 +8,7 @@ namespace {
 
 template <class Value>
 void add_coupling(Fields& f, Value& value) {
-  f.choice<Coupling>(
+  f.choice(
       "coupling", value, {{"neighbour", Coupling::neighbour}, {"global", Coupling::global}},
       "Whom a worker waits for in each round: those it exchanges with (neighbour), or all workers (global, which is what a chain of blocking exchanges, tensor by tensor, amounts to)");
 }

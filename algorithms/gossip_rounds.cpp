@@ -198,7 +198,7 @@ double alpha_of(const MatchingRoundsOptions& options, const LogicalGraph& graph,
 
 template <class Value>
 void weights_field(Fields& f, Value& value) {
-  f.choice<NeighbourWeights>(
+  f.choice(
       "weights", value,
       {{"metropolis", NeighbourWeights::metropolis}, {"laplacian", NeighbourWeights::laplacian}},
       "A neighbour weighs 1 / (1 + the greater of both degrees), which is 1/3 on a ring (metropolis), or alpha (laplacian)");
@@ -219,7 +219,7 @@ void budget_field(Fields& f, Value& value) {
 
 template <class Value>
 void probabilities_field(Fields& f, Value& value) {
-  f.choice<MatchingUse>(
+  f.choice(
       "probabilities", value, {{"optimised", MatchingUse::optimised}, {"uniform", MatchingUse::uniform}},
       "How likely each matching is active: so that the mean graph is connected best (optimised), or as the budget says (uniform)");
 }

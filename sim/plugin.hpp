@@ -42,7 +42,7 @@ void write_form(const PluginInfo& info, const Fields& fields, Json& form);
 template <class Options>
 Options options_of(const Json& object, DrawUnit amounts = DrawUnit::seconds) {
   Options options;
-  Fields fields(amounts, Fields::Purpose::read);
+  Fields fields(amounts);
   options.fields(fields);
   fields.read(object);
   return options;
@@ -52,7 +52,7 @@ Options options_of(const Json& object, DrawUnit amounts = DrawUnit::seconds) {
 /// have, beside the options of each.
 template <class Options>
 void take_options(Options& options, Json& object) {
-  Fields fields(DrawUnit::seconds, Fields::Purpose::read);
+  Fields fields;
   options.fields(fields);
   fields.take(object);
 }

@@ -66,7 +66,7 @@ def studies(name):
         if header[0] == "severity" and name in header:
             at, base = header.index(name), header.index("allreduce_sgd")
             kept = [header.index("severity"), header.index("share"), at] + ([base] if base != at else [])
-            parts += ["Minutes to 85 % accuracy beside slow workers, with 95 % intervals ([study](../studies.md#who-wins-where-beside-slow-workers); "
+            parts += ["Minutes to 85 % accuracy with slow workers, with 95 % intervals ([study](../studies.md#who-wins-where-with-slow-workers); "
                       "`*` best, `=` tie with it):",
                       table([header[i] for i in kept], [[row[i] for i in kept] for row in rows])]
     for _, _, header, rows in tables("convergence.md"):

@@ -32,21 +32,6 @@ std::string most_frequent(const std::map<std::string, std::size_t>& counts) {
   return text;
 }
 
-// Lists and objects where the map's schema has them: what reads their members counts on it.
-void check_containers(const Json& schema, const Json& value, const std::string& key) {
-  const std::string type = text_of(member(schema, "type"));
-  if (type == "array" && !value.is_array()) throw ParameterError(key, "is not a list", "Give a list");
-  if (type == "object" && !value.is_object())
-    throw ParameterError(key, "is not an object", "Write {\"key\": ...}");
-  if (type == "object")
-    for (const auto& property : member(schema, "properties").items())
-      if (const auto found = value.find(property.key()); found != value.end())
-        check_containers(property.value(), *found, key + "/" + property.key());
-  if (type == "array")
-    for (std::size_t i = 0; i < value.size(); ++i)
-      check_containers(member(schema, "items"), value[i], fmt::format("{}/{}", key, i));
-}
-
 // One call: its files, what reads them, and what was wrong.
 class Import {
  public:
@@ -174,9 +159,6 @@ class Import {
     std::unique_ptr<Importer>& made = importers_[format.info.name];
     if (made != nullptr) return *made;
     try {
-      Json form;
-      format.form(form);
-      if (has_map()) check_containers(form, map_, "");
       made = format.make(has_map() ? map_ : Json::object(), constants_);
     } catch (const ParameterError& error) {
       importers_.erase(format.info.name);
@@ -189,7 +171,7 @@ class Import {
   std::string found_at(const std::string& key) const {
     try {
       const Json::json_pointer pointer(key);
-      if (!map_.contains(pointer)) return "";
+      if (key.empty() || !map_.contains(pointer)) return "";
       return printable(map_.at(pointer).dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200));
     } catch (const Json::exception&) {
       return "";

@@ -13,7 +13,7 @@
 #include "analysis/calibration/calibrate_stragglers.hpp"
 #include "analysis/calibration/judge.hpp"
 #include "analysis/calibration/left_out.hpp"
-#include "scenarios/language/explain.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/schema.hpp"

@@ -98,7 +98,7 @@ class AxesReading {
                                      : key == "range" ? linear_range(axis["range"])
                                                       : log_range(axis["log_range"]);
     if (values.empty())
-      error(child(at, key), "has bounds between which there is nothing",
+      error(child(at, key), "has no values between its bounds",
             key == "range" ? "Give a step that leads from the first bound to the second, all in one unit"
                            : "Give two bounds above 0, in one unit");
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -270,7 +270,7 @@ class Expansion {
       }
       for (const std::string& name : axis.columns) {
         if (is_named(axis) && std::find(names.begin(), names.end(), name) != names.end())
-          error(axis.at, fmt::format("is called \"{}\", as another axis is", name),
+          error(axis.at, fmt::format("has the name of another axis, \"{}\"", name),
                 "Give it another \"name\"");
         names.push_back(name);
       }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "scenarios/language/axes.hpp"
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
+#include "sim/base/explain.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd {

@@ -79,7 +79,7 @@ void check_workers(const Reader& reader) {
                  "Every worker has a stack of its own; simsgd bench costs schedules for more");
   else if (!address_space_left(static_cast<std::size_t>(workers) * kStackBytesOfWorker))
     reader.error("/cluster/workers",
-                 fmt::format("need {} of address space for their stacks, which this process does not get",
+                 fmt::format("need {} of address space for their stacks, more than this process may use",
                              human_bytes(static_cast<double>(workers) * kStackBytesOfWorker)),
                  "Raise the limit (ulimit -v), or use fewer workers");
 }
@@ -126,19 +126,19 @@ void check_length(const Reader& reader, const Job& job) {
   if (counted && static_cast<double>(job.stop.steps) * job.workers() > kMostWorkerSteps)
     reader.error(
         "/stop/steps",
-        fmt::format("are {:g} steps of {} workers", static_cast<double>(job.stop.steps), job.workers()),
+        fmt::format("asks for {:g} steps of {} workers", static_cast<double>(job.stop.steps), job.workers()),
         remedy);
   const double by_samples = job.stop.samples / job.workload.batch;  // steps of all workers together
   if (!counted && std::isfinite(by_samples) && by_samples > kMostWorkerSteps)
     reader.error(reader.value("/stop").contains("samples") ? "/stop/samples" : "/stop/epochs",
-                 fmt::format("is {:g} steps of all workers together", by_samples), remedy);
+                 fmt::format("amounts to {:g} steps of all workers together", by_samples), remedy);
   if (counted || std::isfinite(by_samples) || !std::isfinite(job.stop.time_s)) return;
   const double step_s = job.workload.step_compute_s();
   if (!(step_s > 0))
     reader.error("/stop/time", "may never come: a step computes for no time", "Add \"steps\"");
   else if (job.stop.time_s / step_s * job.workers() > kMostWorkerSteps)
     reader.error("/stop/time",
-                 fmt::format("is {:g} steps of {} workers, of {:g} s each", job.stop.time_s / step_s,
+                 fmt::format("amounts to {:g} steps of {} workers, of {:g} s each", job.stop.time_s / step_s,
                              job.workers(), step_s),
                  remedy);
 }

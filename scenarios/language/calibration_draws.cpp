@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
 
 namespace simsgd {
@@ -51,7 +50,7 @@ bool is_of_numbers(const Json& form) {
 
 std::optional<Json> as_taken(const Forms& forms, const Json& value) {
   for (const Json* form : forms)
-    if (explain(*form, with_defaults(*form, value)).empty()) return in_si(*form, value);
+    if (Json filled = value; complete(*form, filled).empty()) return in_si(*form, value);
   return std::nullopt;
 }
 
@@ -155,20 +154,20 @@ class CalibrationCheck {
 
   void check_value(const std::string& at, const Forms& forms, const Json& value) {
     if (as_taken(forms, value)) return;
-    wrong(at, "is nothing that the setting may be", "Draw values that a scenario could have there");
+    wrong(at, "is not a value that the setting can have", "Draw values that a scenario could have there");
   }
 
   void check_setting(const DrawnSetting& setting, const std::string& at) {
     if (within(setting.pointer, kCluster))
-      return wrong(at + "/pointer", "is of the cluster itself", "Draw it in \"draws\"");
+      return wrong(at + "/pointer", "is a setting of the cluster itself", "Draw it in \"draws\"");
     const Forms* forms = known(at + "/pointer", "", setting.pointer);
     const Json& draws = setting.draws.json();
     const std::size_t count = section_.draws.present() ? section_.draws.json().size() : draws.size();
     if (draws.size() != count)
-      wrong(at + "/draws", fmt::format("are {}, and the cluster has {}", draws.size(), count),
+      wrong(at + "/draws", fmt::format("has {} values, but the cluster has {} draws", draws.size(), count),
             "Give one value for each draw");
     if (setting.low.has_value() != setting.high.has_value())
-      wrong(at, "has one end of an interval", "Give \"low\" and \"high\", or neither");
+      wrong(at, "has only one end of an interval", "Give \"low\" and \"high\", or neither");
     check_where(setting.where, at + "/where");
     if (forms == nullptr) return;
     check_value(at + "/value", *forms, setting.value.json());

@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"

@@ -75,7 +75,8 @@ struct ClusterSection {
 
   void fields(Fields& f) {
     f.text("name", name, "Name of the cluster in reports");
-    f.whole("workers", workers, "This many GPUs train, or islands of GPUs")
+    f.whole("workers", workers,
+            "This many GPUs train, or islands of GPUs; the whole cluster is nodes x gpus_per_node")
         .required()
         .at_least(1)
         .at_most(kMostCounted);
@@ -114,7 +115,7 @@ struct ClusterSection {
         .at_least(0)
         .at_most(10)
         .by_rule("0: nothing");
-    f.raw("placement", placement, f.only_reads() ? Json::object() : placement_schema());
+    f.raw("placement", placement, placement_schema);
     f.text("source", source, "Where the numbers come from");
   }
 
@@ -214,11 +215,11 @@ bool check_counts(const Reader& reader, const ClusterSection& section) {
     wrong("/cluster/nic/count", fmt::format("makes {} NICs on {} nodes", section.nic.count * nodes, nodes),
           fmt::format("Use at most {} in all", kMostGpus));
   if (section.island && section.placement.json() != "block")
-    wrong("/cluster/placement", "deals single GPUs, and workers are islands",
+    wrong("/cluster/placement", "places single GPUs, but the workers are islands of GPUs",
           "Leave it out: islands lie side by side");
   if (section.island && section.used_gpus() > section.gpus())
     wrong("/cluster/workers",
-          fmt::format("are {} islands of {} GPUs, and the cluster has {} GPUs", section.workers,
+          fmt::format("asks for {} islands of {} GPUs, but the cluster has {} GPUs", section.workers,
                       section.gpus_per_worker(), section.gpus()),
           "Use fewer workers, smaller islands, or more nodes");
   else if (section.workers > section.gpus())

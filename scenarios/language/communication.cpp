@@ -106,7 +106,8 @@ void check_link(const std::string& link, const GpuLink& of) {
 
 void check_link(const std::string& link, const Nic& of) {
   if (!(of.payload_Bps() > 0))
-    reject(link + "/shaper_loss", "leaves nothing of the bandwidth", "Give at most some times the bandwidth");
+    reject(link + "/shaper_loss", "leaves nothing of the bandwidth",
+           "Give at most a few times the bandwidth");
   check_segments(link, of.segments, of.payload_Bps());
 }
 
@@ -150,8 +151,9 @@ void read_policies(const Reader& reader, const std::string& at, CollectivePolici
 
 void PolicySection::fields(Fields& f, const std::string& otherwise) {
   for (const Op op : kOperations)
-    f.raw(op_name(op), of_op[op], f.only_reads() ? Json::object() : policy_schema(op))
-        .by_rule((otherwise.empty() ? "" : otherwise + ", else ") + default_schedule(op));
+    f.raw(op_name(op), of_op[op], [op] {
+       return policy_schema(op);
+     }).by_rule((otherwise.empty() ? "" : otherwise + ", else ") + default_schedule(op));
 }
 
 CollectivePolicies build_policies(const Reader& reader, const std::optional<Stack>& stack) {

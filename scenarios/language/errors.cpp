@@ -9,20 +9,6 @@
 
 namespace simsgd {
 
-namespace {
-
-std::string unescaped(const std::string& token) {
-  std::string text;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const bool escape = token[i] == '~' && i + 1 < token.size();
-    text += escape ? (token[i + 1] == '1' ? '/' : '~') : token[i];
-    if (escape) ++i;
-  }
-  return text;
-}
-
-}  // namespace
-
 void Provenance::replace(const std::string& pointer, Origin origin) {
   auto below = origins_.lower_bound(pointer + "/");
   while (below != origins_.end() && within(below->first, pointer)) below = origins_.erase(below);
@@ -45,49 +31,6 @@ Origin Provenance::at(const std::string& pointer) const {
     CHECK(!ancestor.empty(), "the root of a scenario has no origin");
     ancestor = parent(ancestor);
   }
-}
-
-std::string child(const std::string& pointer, const std::string& key) {
-  std::string extended = pointer + "/";
-  for (const char c : key) {
-    if (c == '~')
-      extended += "~0";
-    else if (c == '/')
-      extended += "~1";
-    else
-      extended += c;
-  }
-  return extended;
-}
-
-std::string child(const std::string& pointer, std::size_t index) {
-  return pointer + "/" + std::to_string(index);
-}
-
-std::string parent(const std::string& pointer) {
-  const std::size_t slash = pointer.rfind('/');
-  return slash == std::string::npos ? "" : pointer.substr(0, slash);
-}
-
-std::string last_key(const std::string& pointer) {
-  const std::size_t slash = pointer.rfind('/');
-  return slash == std::string::npos ? pointer : unescaped(pointer.substr(slash + 1));
-}
-
-std::vector<std::string> tokens(const std::string& pointer) {
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at < pointer.size();) {
-    std::size_t end = pointer.find('/', at + 1);
-    if (end == std::string::npos) end = pointer.size();
-    all.push_back(unescaped(pointer.substr(at + 1, end - at - 1)));
-    at = end;
-  }
-  return all;
-}
-
-bool within(const std::string& inner, const std::string& pointer) {
-  return inner.compare(0, pointer.size(), pointer) == 0 &&
-         (inner.size() == pointer.size() || inner[pointer.size()] == '/');
 }
 
 namespace {
@@ -116,30 +59,6 @@ std::string shown_value(const Json& value) {
   return text.substr(0, cut) + "...";
 }
 
-std::optional<std::size_t> list_index(const std::string& token) {
-  if (token.empty() || token.size() > 9 || token.find_first_not_of("0123456789") != std::string::npos)
-    return std::nullopt;
-  return std::stoul(token);
-}
-
-const Json* value_at(const Json& document, const std::string& pointer) {
-  const Json* value = &document;
-  for (const std::string& token : tokens(pointer)) {
-    if (value->is_object()) {
-      const auto member = value->find(token);
-      if (member == value->end()) return nullptr;
-      value = &*member;
-    } else if (value->is_array()) {
-      const std::optional<std::size_t> index = list_index(token);
-      if (!index || *index >= value->size()) return nullptr;
-      value = &(*value)[*index];
-    } else {
-      return nullptr;
-    }
-  }
-  return value;
-}
-
 void ErrorList::add(const Json& document, const Provenance& origins, const std::string& pointer,
                     const std::string& problem, const std::string& remedy) {
   const Json* found = value_at(document, pointer);
@@ -164,6 +83,19 @@ void ErrorList::add(const std::string& pointer, InputError error) {
   pointers_[index].push_back(pointer);
 }
 
+void ErrorList::add(const std::vector<Explanation>& found, const std::string& at, const Json& document,
+                    const Provenance& origins, const std::set<std::string>& incomplete) {
+  for (const Explanation& each : found) {
+    const std::string pointer = at + each.pointer;
+    if (!each.about_missing_key) {
+      add(document, origins, pointer, each.problem, each.remedy);
+    } else if (!incomplete.contains(pointer)) {
+      const Origin origin = origins.at(pointer);
+      add(pointer, {origin.file, origin.pointer, each.problem, "", each.remedy});
+    }
+  }
+}
+
 void ErrorList::add(const ErrorList& others) {
   for (std::size_t i = 0; i < others.errors_.size(); ++i)
     for (const std::string& pointer : others.pointers_[i]) add(pointer, others.errors_[i]);
@@ -179,6 +111,13 @@ void ErrorList::throw_if_any(const std::string& pointer) const {
   for (std::size_t i = 0; i < errors_.size(); ++i)
     if (any_within(pointers_[i], pointer)) thrown.push_back(errors_[i]);
   if (!thrown.empty()) throw ConfigError(thrown);
+}
+
+Json checked(const Json& schema, Json value, const Provenance& origins,
+             const std::set<std::string>& incomplete, ErrorList& errors) {
+  const std::vector<Explanation> found = complete(schema, value);
+  errors.add(found, "", value, origins, incomplete);
+  return value;
 }
 
 }  // namespace simsgd

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sim/base/errors.hpp"
-#include "sim/base/fields.hpp"
+#include "sim/base/explain.hpp"
+#include "sim/base/pointers.hpp"
 
 namespace simsgd {
 
@@ -31,28 +32,8 @@ class Provenance {
   std::map<std::string, Origin> origins_;
 };
 
-// JSON pointers (RFC 6901) as text.
-
-/// `pointer` extended by one key, escaped.
-std::string child(const std::string& pointer, const std::string& key);
-std::string child(const std::string& pointer, std::size_t index);
-/// Without its last token; "" for a top-level one.
-std::string parent(const std::string& pointer);
-/// The last token, unescaped.
-std::string last_key(const std::string& pointer);
-/// All tokens, unescaped. `pointer` is empty or begins with "/".
-std::vector<std::string> tokens(const std::string& pointer);
-/// True for `pointer` itself and for what lies below it.
-bool within(const std::string& inner, const std::string& pointer);
-
 /// JSON text of a value; long text is cut, and of a long object or list nothing is shown.
 std::string shown_value(const Json& value);
-
-/// The index that a token of a pointer is; nothing where it is none.
-std::optional<std::size_t> list_index(const std::string& token);
-
-/// The value at `pointer`, or null where there is none.
-const Json* value_at(const Json& document, const std::string& pointer);
 
 class ErrorList {
  public:
@@ -63,6 +44,10 @@ class ErrorList {
   void add(const Json& document, const Provenance& origins, const std::string& pointer,
            const std::string& problem, const std::string& remedy);
   void add(const std::string& pointer, InputError error);
+  /// What was found in the value at `at`. Keys that are missing in the objects of `incomplete` are not errors
+  /// of their own.
+  void add(const std::vector<Explanation>& found, const std::string& at, const Json& document,
+           const Provenance& origins, const std::set<std::string>& incomplete);
   void add(const ErrorList& others);
 
   /// Whether anything at or below `pointer` is wrong.
@@ -77,5 +62,9 @@ class ErrorList {
   std::vector<InputError> errors_;
   std::vector<std::vector<std::string>> pointers_;  ///< of each error, in the resolved scenario
 };
+
+/// `value` with every default filled in; adds everything that is wrong with it.
+Json checked(const Json& schema, Json value, const Provenance& origins,
+             const std::set<std::string>& incomplete, ErrorList& errors);
 
 }  // namespace simsgd

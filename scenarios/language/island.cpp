@@ -116,14 +116,14 @@ bool check_island(const Reader& reader, const Job& job) {
     return false;
   };
   if (island.time_s.has_value() != (island.inside == Island::Inside::given))
-    return island.time_s ? no("time", "is given, and `inside` is a collective that takes a time of its own",
+    return island.time_s ? no("time", "has no effect: `inside` is a collective, which takes its own time",
                               "Leave it out, or write \"inside\": \"given\"")
-                         : no("inside", "is \"given\", and no `time` says what the exchange takes",
+                         : no("inside", "is \"given\", but no `time` says how long the exchange takes",
                               "Add \"time\", such as \"12 ms\"");
   const auto& layers = job.workload.layers;
   if (island.inside == Island::Inside::tensor_parallel &&
       std::none_of(layers.begin(), layers.end(), [](const Layer& layer) { return layer.activations > 0; }))
-    return no("inside", "is \"tensor_parallel\", and the workload does not say the activations of its layers",
+    return no("inside", "is \"tensor_parallel\", but the workload's layers have no `activations`",
               "Use a workload with `activations`, or \"inside\": \"given\" with a `time`");
   if (static_cast<double>(job.workload.batch) * island.gpus > 2147483647.0)
     return no("gpus", fmt::format("makes a batch of {} x {} samples", job.workload.batch, island.gpus),

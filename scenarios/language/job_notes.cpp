@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/notes.hpp"

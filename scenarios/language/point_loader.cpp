@@ -80,17 +80,17 @@ namespace {
 
 void check_learning(const Reader& reader, const Learner* learner) {
   if (learner == nullptr && reader.usable("/workload") && reader.value("/workload") == "self")
-    reader.error("/workload", "is the learner's, and there is no learner",
+    reader.error("/workload", "is the learner's, but there is no learner",
                  "Add \"learner\", or use a workload file");
   if (!reader.usable("/target") || reader.value("/target").is_null()) return;
   if (learner == nullptr)
-    reader.error("/target", "asks for a level of learning, and there is no learner",
+    reader.error("/target", "asks for a loss or an accuracy, but there is no learner",
                  "Add \"learner\", or remove it");
   else if (!learner->has_test() && reader.value("/target/metric") != "train_loss")
-    reader.error("/target/metric", "needs test data, and the data set has none", "Use train_loss");
+    reader.error("/target/metric", "needs test data, but the data set has none", "Use train_loss");
   else if (reader.value("/target/stop") == true && reader.value("/target/metric") != "train_loss" &&
            reader.usable("/record") && reader.value("/record/evaluate_every") == 0)
-    reader.error("/target/stop", "asks to stop at a level that is only measured at the end",
+    reader.error("/target/stop", "asks to stop at a level that is measured only at the end",
                  "Set /record/evaluate_every to the steps between evaluations, or a time such as \"10 s\"");
 }
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/units.hpp"
 

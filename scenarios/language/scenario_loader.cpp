@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "scenarios/language/communication.hpp"
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"
@@ -14,7 +13,6 @@ namespace simsgd {
 
 namespace {
 
-constexpr const char* kStudyKeys[] = {"axes", "exclude", "seeds", "circumstances"};
 constexpr const char* kClaim = "claim";
 constexpr std::size_t kMostKept = 32;  // of each section: a workload of some hundred layers is 200 kB
 
@@ -121,8 +119,9 @@ LoadedSection ScenarioLoader::load_section(const std::string& name,
     whole[name] = (*property)["default"];
   made.present = whole.contains(name);
   if (made.present && !is_dropped(name) && property != root_properties().end()) {
-    check_member(resolved_schema(), name, whole, sourced.origins, sourced.incomplete, made.of_schema);
     const std::string at = child("", name);
+    const std::vector<Explanation> found = complete(*property, whole[name]);
+    made.of_schema.add(found, at, whole, sourced.origins, sourced.incomplete);
     if (!made.of_uses.touches(at) && !made.of_schema.touches(at)) {
       if (name == "cluster") complete_cluster(whole[name]);
       if (name == "workload") complete_workload(whole[name]);
@@ -201,7 +200,9 @@ void ScenarioLoader::find_errors(const Sections& now) {
   check_claim(of_studies, errors);
   if (!as_point_) reject_study_keys(of_studies, errors);
   for (const auto& [name, section] : now) errors.add(section->of_schema);
-  check_keys(resolved_schema(), loading_.scenario.resolved, loading_.scenario.origins, incomplete, errors);
+  const Scenario& scenario = loading_.scenario;
+  errors.add(explain_itself(resolved_schema(), scenario.resolved), "", scenario.resolved, scenario.origins,
+             incomplete);
 }
 
 Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,

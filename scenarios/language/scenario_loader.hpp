@@ -41,6 +41,9 @@ Job make_job(const Scenario& scenario, KnownData* known);
 /// A cluster file, as a scenario of nothing else; a scenario or study as it is (load_cluster).
 Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides);
 
+/// The keys that only a study has.
+inline constexpr const char* kStudyKeys[] = {"axes", "exclude", "seeds", "circumstances"};
+
 /// What a scenario without a name is called: as its file.
 std::string name_of_file(const std::string& file);
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/limits.hpp"

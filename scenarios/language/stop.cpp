@@ -49,8 +49,7 @@ struct RecordSection {
   std::uint64_t timeline_events = 100000;
 
   void fields(Fields& f) {
-    f.raw("evaluate_every", evaluate_every, f.only_reads() ? Json::object() : interval_schema())
-        .example("\"10 s\"");
+    f.raw("evaluate_every", evaluate_every, interval_schema).example("\"10 s\"");
     f.whole("timeline_events", timeline_events,
             "The timeline has at most this many events; with 0 there is none");
   }
@@ -82,7 +81,7 @@ void build_epochs(const Reader& reader, Job& job) {
   if (!epochs) return;
   if (job.learner == nullptr) {
     if (reader.usable("/learner"))
-      reader.error("/stop/epochs", "counts passes over a training set, and there is no learner",
+      reader.error("/stop/epochs", "counts passes over a training set, but there is no learner",
                    "Use \"steps\", \"samples\" or \"time\"");
     return;
   }

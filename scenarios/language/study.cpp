@@ -9,7 +9,6 @@
 #include <set>
 
 #include "scenarios/language/axes.hpp"
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/point_loader.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/schema.hpp"
@@ -23,13 +22,9 @@ namespace {
 
 /// The schema of the keys that only a study has.
 Json study_schema() {
-  const Json& properties = resolved_schema()["properties"];
-  return {{"type", "object"},
-          {"properties",
-           {{"axes", properties["axes"]},
-            {"exclude", properties["exclude"]},
-            {"seeds", properties["seeds"]},
-            {"circumstances", properties["circumstances"]}}}};
+  Json properties = Json::object();
+  for (const char* key : kStudyKeys) properties[key] = resolved_schema()["properties"][key];
+  return {{"type", "object"}, {"properties", std::move(properties)}};
 }
 
 /// A seed or a value from the command line has no effect where an axis sets it in every point.
@@ -70,7 +65,7 @@ void check_points(const Study& study, PointLoader& loader) {
 
 WrittenAxes written_axes(const Json& value, const Provenance& origins) {
   WrittenAxes written{Json::object(), origins};
-  for (const char* key : {"axes", "exclude", "seeds", "circumstances"})
+  for (const char* key : kStudyKeys)
     if (value.contains(key)) written.keys[key] = value[key];
   return written;
 }
@@ -78,7 +73,8 @@ WrittenAxes written_axes(const Json& value, const Provenance& origins) {
 /// The file without what only a study has, so that it is not copied for each point.
 void keep_without_axes(Study& study, Json file) {
   if (!file.is_object()) return;
-  for (const char* key : {"axes", "exclude", "seeds", "circumstances", "claim"}) file.erase(key);
+  for (const char* key : kStudyKeys) file.erase(key);
+  file.erase("claim");
   study.files->put(study.file, std::move(file));
 }
 

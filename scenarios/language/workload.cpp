@@ -15,9 +15,9 @@
 
 namespace simsgd {
 
-Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::string_view meaning,
-                    DrawUnit unit) {
-  if (f.only_reads()) return f.raw(key, value, Json::object());
+namespace {
+
+Json measured_schema(DrawUnit unit, const char* meaning) {
   double shift = 0;
   std::string source;
   Fields more(unit);
@@ -28,14 +28,16 @@ Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::strin
   for (Json& form : schema["oneOf"])
     for (const auto& property : added.items())
       if (form.contains("properties")) form["properties"].emplace(property.key(), property.value());
-  return f.raw(key, value, schema);
+  return schema;
 }
-
-namespace {
 
 constexpr double kLargestDimension = 1e9;  // and one more still fits an int
 
 }  // namespace
+
+Field& add_measured(Fields& f, std::string_view key, RawValue& value, const char* meaning, DrawUnit unit) {
+  return f.raw(key, value, [unit, meaning] { return measured_schema(unit, meaning); });
+}
 
 Json tensors_schema() {
   double size = 0;

@@ -81,7 +81,7 @@ void check_laws(const Reader& reader, const std::vector<OneDeviceSection>& entri
     for (std::size_t before = 0; before < i; ++before)
       if (entries[before].device == entries[i].device && (entries[before].step_cost || entries[i].step_cost))
         reader.error(child("/workload/one_device", i),
-                     fmt::format("is a time of {} beside entry {}, and a \"step_cost\" is for all batches",
+                     fmt::format("is a time of {} beside entry {}, but a \"step_cost\" is for all batches",
                                  entries[i].device, before),
                      "Keep one of the two");
 }
@@ -139,7 +139,7 @@ bool scale_to(const Reader& reader, const Device& device, WorkloadTable& table, 
   reader.error(
       "/workload/measured_on",
       fmt::format(
-          "is another device than the cluster's {}, and the two have no rate by which the layers' times could be scaled",
+          "is not the cluster's device {}, and no rate is known of both by which the layers' times could be scaled",
           device.name),
       "Give \"peak_flops\" or \"memory_bandwidth\" of both, or a time in \"one_device\" that was measured on the cluster's device");
   return false;

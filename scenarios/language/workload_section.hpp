@@ -88,9 +88,7 @@ struct LayerSection {
               {"other", Layer::Kind::other}},
              "What kind of layer it is")
         .required();
-    f.raw("tensors", tensors, f.only_reads() ? Json::object() : tensors_schema())
-        .required()
-        .example("[[1000, 2048], 1000]");
+    f.raw("tensors", tensors, tensors_schema).required().example("[[1000, 2048], 1000]");
     f.flop("forward_flop", forward_flop,
            "The forward pass takes this many FLOPs for each sample. A multiply-add counts as 2");
     f.time("forward", forward_s,
@@ -133,8 +131,7 @@ struct OneDeviceSection {
 };
 
 /// A distribution that may also be shifted, and say where it comes from.
-Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::string_view meaning,
-                    DrawUnit unit);
+Field& add_measured(Fields& f, std::string_view key, RawValue& value, const char* meaning, DrawUnit unit);
 
 /// The device that layers were measured on, as far as their times on another one need it.
 struct MeasuredOnSection {
@@ -206,7 +203,7 @@ struct WorkloadSection {
         .at_least(1)
         .by_rule(
             "the batch of the one-device time that is used, else of the first, else the workload's batch; a step_cost has none");
-    f.raw("measured_on", measured_on, f.only_reads() ? Json::object() : measured_on_schema())
+    f.raw("measured_on", measured_on, measured_on_schema)
         .by_rule(
             "the device of the one_device entry that is used; without one the times hold whatever the device")
         .example("\"V100\"");

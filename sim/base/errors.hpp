@@ -51,7 +51,7 @@ std::string one_of(const std::vector<std::string>& names);
 /// `key` is a pointer relative to the object that holds the setting, such as "/density".
 struct ParameterError : std::runtime_error {
   ParameterError(std::string key_in, std::string problem_in, std::string remedy_in)
-      : std::runtime_error(key_in + ": " + problem_in + ". " + remedy_in),
+      : std::runtime_error(key_in + (key_in.empty() ? "" : ": ") + problem_in + ". " + remedy_in),
         key(std::move(key_in)),
         problem(std::move(problem_in)),
         remedy(std::move(remedy_in)) {}

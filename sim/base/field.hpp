@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
@@ -60,6 +60,20 @@ struct NumberRange {
   }
 };
 
+/// Text that a field keeps until somebody asks for its schema: literals stay where they are.
+class Words {
+ public:
+  Words(const char* literal) : literal_(literal) {}    // NOLINT(google-explicit-constructor): it is text
+  Words(std::string text) : text_(std::move(text)) {}  // NOLINT(google-explicit-constructor)
+  Words(std::string_view text) : text_(text) {}        // NOLINT(google-explicit-constructor)
+
+  std::string text() const { return text_.empty() ? literal_ : text_; }
+
+ private:
+  const char* literal_ = "";
+  std::string text_;
+};
+
 /// One field, to say more about after it was added.
 class Field {
  public:
@@ -73,66 +87,55 @@ class Field {
   Field& items_above(double bound);
   Field& items_at_most(double bound);
   Field& least_items(int count);
-  Field& distinct();
+  Field& distinct() { return note("uniqueItems", "true"); }
   /// Of a text.
-  Field& least_characters(int count);
-  Field& most_characters(int count);
+  Field& least_characters(int count) { return note("minLength", std::to_string(count)); }
+  Field& most_characters(int count) { return note("maxLength", std::to_string(count)); }
   /// What holds where the file says nothing, in words that end a sentence "By default ...".
-  Field& by_rule(std::string_view rule);
+  Field& by_rule(Words rule) { return note("x-default", std::move(rule)); }
   /// How it is written, as JSON, where neither default nor type shows it.
-  Field& example(std::string_view json);
+  Field& example(const char* json) { return note("examples", json); }
   /// Where the default comes from.
-  Field& source(std::string_view source);
+  Field& source(Words source) { return note("x-source", std::move(source)); }
   /// What to do in place of writing a value out of range, in words that go on after "Write a number above 0,
   /// ".
-  Field& remedy(std::string_view remedy);
+  Field& remedy(Words remedy) { return note("x-remedy", std::move(remedy)); }
 
   Field(const Field&) = delete;
   Field(Field&&) = delete;
   Field& operator=(const Field&) = delete;
   Field& operator=(Field&&) = delete;
   Field() = default;
-  ~Field();
+  ~Field() = default;
 
  private:
   friend class Fields;
-  /// Says it in the schema; nothing of a field that is only read.
-  Field& describe(const char* key, std::string_view words);
-  Field& describe(const char* key, const Json& value);
-  /// The schema, with the ranges.
+  /// Of its schema: a keyword and what it says, as text where it begins with "x-", else as JSON.
+  Field& note(const char* keyword, Words words);
+  /// Its schema, with the default, the notes and the ranges.
   Json described() const;
 
   std::string key_;
-  std::unique_ptr<Json> schema_;  ///< null: the field is only read
-  NumberRange range_, items_;     ///< of the value; of those of a list
+  Words meaning_ = "";
+  std::function<Json()> schema_;  ///< what its kind says
+  std::vector<std::pair<const char*, Words>> notes_;
+  NumberRange range_, items_;  ///< of the value; of those of a list
   std::size_t least_items_ = 0;
-  bool required_ = false;
-  std::function<void(const Json&)> read_;
-  std::function<bool(Json&)> write_;  // false: there is nothing to write
+  bool required_ = false, is_object_ = false;
+  std::function<bool(const Json&)> read_;  ///< false: it is nothing that the field may be
+  std::function<bool(Json&)> write_;       ///< false: there is nothing to write
 };
 
 }  // namespace simsgd
 
 namespace simsgd::fields {
 
-// How the value of a field is read: checked against its range, rejected with what would be right.
+/// Where multiples of a compute time are asked for and a time is given.
+inline constexpr const char* kNotPlain =
+    "is not a plain number, but \"relative\" asks for multiples of the compute time";
+inline constexpr const char* kWritePlain =
+    "Give a number without a unit, such as 0.5, or leave \"relative\" out";
 
-/// " from 1 to 8", " of at least 0": for a sentence.
-std::string bounds_text(const NumberRange& range);
-/// Rejects what is out of range; `what`: "a number", with its article.
-void check_bounds(const std::string& key, const NumberRange& range, double value, const std::string& what);
-double read_number(const std::string& key, const NumberRange& range, const Json& json);
-double read_quantity(const std::string& key, const NumberRange& range, Dimension dimension, const Json& json);
-double read_amount(const std::string& key, const NumberRange& range, DrawUnit unit, const Json& json);
-/// Errors of what is nested name the whole way.
-template <class Read>
-void below(const std::string& key, const Read& read) {
-  try {
-    read();
-  } catch (const ParameterError& error) {
-    throw ParameterError("/" + key + error.key, error.problem, error.remedy);
-  }
-}
 /// Whole numbers without a point, as people write them; what is not finite is not a value.
 bool put(Json& json, double value);
 

@@ -1,12 +1,9 @@
 // The kinds of field: what their schema says, how they are read and written.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "sim/base/errors.hpp"
 #include "sim/base/field.hpp"
 #include "sim/base/fields.hpp"
 
@@ -14,301 +11,216 @@ namespace simsgd {
 
 namespace {
 
-using fields::bounds_text;
-using fields::check_bounds;
-using fields::put;
-using fields::read_amount;
-using fields::read_number;
-using fields::read_quantity;
-
 template <class T>
-struct Unwrapped {
-  using type = T;
-  static constexpr bool optional = false;
-};
-template <class T>
-struct Unwrapped<std::optional<T>> {
-  using type = T;
-  static constexpr bool optional = true;
-};
-template <>
-struct Unwrapped<Cost> {
-  using type = double;
-  static constexpr bool optional = true;
-};
-
-/// Nothing where an optional value is missing.
-template <class T>
-std::optional<typename Unwrapped<T>::type> held(const T& value) {
-  if constexpr (std::is_same_v<T, Cost>) {
-    return value.known() ? std::optional<double>(value) : std::nullopt;
-  } else if constexpr (Unwrapped<T>::optional) {
-    return value;
-  } else {
-    return std::optional<T>(value);
-  }
-}
+using Held = typename OptionalValue<T>::type;
 
 template <class T>
 bool put(Json& json, const T& value) {
-  json = value;
+  if constexpr (std::is_same_v<T, double>)
+    return fields::put(json, value);
+  else
+    json = value;
   return true;
 }
 
 template <class T>
 std::function<bool(Json&)> writer(const T& value) {
   return [&value](Json& json) {
-    const auto present = held(value);
-    return present && put(json, *present);
+    if constexpr (std::is_same_v<T, Cost>)
+      return value.known() && put<double>(json, value);
+    else if constexpr (OptionalValue<T>::optional)
+      return value && put(json, *value);
+    else
+      return put(json, value);
   };
 }
 
 template <class T>
-constexpr std::int64_t largest() {
-  return std::is_same_v<T, int> ? std::numeric_limits<std::int32_t>::max() : std::int64_t{1} << 53;
-}
+constexpr bool is_whole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-/// Of whole numbers.
+/// Of whole numbers from 0 on; of everything else no bounds.
 template <class T>
-NumberRange whole_range() {
+NumberRange range_of_type() {
   NumberRange range;
-  range.at_least = 0;
-  range.at_most = static_cast<double>(largest<T>());
+  if constexpr (is_whole<T>) {
+    range.at_least = 0;
+    range.at_most = std::is_same_v<T, int> ? std::numeric_limits<std::int32_t>::max() : 0x1p53;
+  }
   return range;
 }
 
 template <class T>
-T element(const std::string& key, const NumberRange& range, const Json& json) {
+Json schema_of_type() {
+  const char* const type = std::is_same_v<T, std::string> ? "string"
+                           : std::is_same_v<T, bool>      ? "boolean"
+                           : is_whole<T>                  ? "integer"
+                                                          : "number";
+  return Json{{"type", type}};
+}
+
+Json schema_of(Dimension dimension) {
+  return {{"type", {"number", "string"}}, {"x-quantity", dimension_name(dimension)}};
+}
+
+/// What `json` says; nothing where it is of another type, or out of range.
+template <class T>
+std::optional<T> read_as(const NumberRange& range, const Json& json) {
   if constexpr (std::is_same_v<T, std::string>) {
-    if (!json.is_string()) reject(key, "is not text", "Give text");
-    return json.get<std::string>();
+    if (!json.is_string()) return std::nullopt;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (!json.is_boolean()) return std::nullopt;
   } else {
-    return static_cast<T>(read_number(key, range, json));
+    if (!json.is_number()) return std::nullopt;
+    const double number = json.get<double>();
+    if (!range.admits(number) || (is_whole<T> && std::trunc(number) != number)) return std::nullopt;
   }
+  return json.get<T>();
 }
 
-template <class T>
-Json element_schema(std::string_view each) {
-  if constexpr (std::is_same_v<T, std::string>) return {{"type", "string"}, {"description", each}};
-  if constexpr (std::is_same_v<T, double>) return {{"type", "number"}, {"description", each}};
-  if constexpr (std::is_integral_v<T>) return {{"type", "integer"}, {"description", each}};
+std::optional<double> read_quantity(const NumberRange& range, Dimension dimension, const Json& json) {
+  if (!json.is_string()) return read_as<double>(range, json);
+  const ParsedQuantity parsed = parse_quantity(json.get_ref<const std::string&>(), dimension);
+  return parsed.ok && range.admits(parsed.value) ? std::optional(parsed.value) : std::nullopt;
 }
 
-template <class T>
-std::vector<T> read_list(const std::string& key, const NumberRange& items, std::size_t least,
-                         const Json& json) {
-  if (!json.is_array()) reject(key, "is not a list", "Give a list");
-  if (json.size() < least) reject(key, "is too short", fmt::format("Give at least {} of them", least));
-  std::vector<T> values;
-  for (std::size_t i = 0; i < json.size(); ++i)
-    values.push_back(element<T>(fmt::format("{}/{}", key, i), items, json[i]));
-  return values;
+/// Whether there is something, which `value` then is.
+template <class T, class Read>
+bool assigned(T& value, std::optional<Read> read) {
+  if (read) value = std::move(*read);
+  return read.has_value();
 }
 
 }  // namespace
 
 template <class T>
-Field& Fields::number(std::string_view key, T& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? Json() : Json{{"type", "number"}}, meaning);
+Field& Fields::plain(std::string_view key, T& value, Words meaning) {
+  Field& field = add(key, std::move(meaning), schema_of_type<Held<T>>);
+  field.range_ = range_of_type<Held<T>>();
   field.write_ = writer(value);
-  give_default(field);
-  field.read_ = [&value, &field](const Json& json) { value = read_number(field.key_, field.range_, json); };
+  field.read_ = [&value, &field](const Json& json) {
+    return assigned(value, read_as<Held<T>>(field.range_, json));
+  };
   return field;
 }
 
 template <class T>
-Field& Fields::quantity(Dimension dimension, std::string_view key, T& value, std::string_view meaning) {
-  Field& field = add(
-      key,
-      only_reads() ? Json() : Json{{"type", {"number", "string"}}, {"x-quantity", dimension_name(dimension)}},
-      meaning);
+Field& Fields::quantity(Dimension dimension, std::string_view key, T& value, Words meaning) {
+  Field& field = add(key, std::move(meaning), [dimension] { return schema_of(dimension); });
   field.write_ = writer(value);
-  give_default(field);
   field.read_ = [&value, &field, dimension](const Json& json) {
-    value = read_quantity(field.key_, field.range_, dimension, json);
+    return assigned(value, read_quantity(field.range_, dimension, json));
   };
   return field;
 }
 
 template <class T>
-Field& Fields::amount(std::string_view key, T& value, std::string_view meaning) {
-  Field& field =
-      amounts_ == DrawUnit::seconds ? time(key, value, meaning) : number(key, value, meaning).at_least(0);
-  field.read_ = [&value, &field, unit = amounts_](const Json& json) {
-    value = read_amount(field.key_, field.range_, unit, json);
-  };
-  return field;
+Field& Fields::amount(std::string_view key, T& value, Words meaning) {
+  if (amounts_ == DrawUnit::seconds) return time(key, value, std::move(meaning));
+  Field& field = number(key, value, std::move(meaning)).at_least(0);
+  const bool relative = amounts_ == DrawUnit::relative;
+  return field.note("x-problem", relative ? fields::kNotPlain : "is not a plain number")
+      .note("x-write", relative ? fields::kWritePlain : "Give a factor without a unit, such as 1.5");
 }
 
-Field& Fields::amounts(std::string_view key, std::optional<std::vector<double>>& values,
-                       std::string_view meaning, std::string_view each) {
-  double sample = 0;
-  Fields inner(amounts_, purpose_);
-  inner.amount("each", sample, each).required();
-  const Field& item = inner.all_.front();
-  Field& field =
-      add(key, only_reads() ? Json() : Json{{"type", "array"}, {"items", item.described()}}, meaning);
-  field.items_ = item.range_;
-  field.write_ = writer(values);
-  field.read_ = [&values, &field, unit = amounts_](const Json& json) {
-    if (!json.is_array()) reject(field.key_, "is not a list", "Give a list");
-    values.emplace();
-    for (std::size_t i = 0; i < json.size(); ++i)
-      values->push_back(read_amount(fmt::format("{}/{}", field.key_, i), field.items_, unit, json[i]));
-  };
-  return field;
-}
-
-Field& Fields::amount(std::string_view key, std::optional<Amount>& value, std::string_view meaning) {
-  Field& field =
-      add(key, only_reads() ? Json() : Json{{"type", {"number", "string"}}, {"x-quantity", "time"}}, meaning);
+Field& Fields::amount(std::string_view key, std::optional<Amount>& value, Words meaning) {
+  Field& field = add(key, std::move(meaning), [] { return schema_of(Dimension::time_s); });
   field.range_.at_least = 0;
   field.write_ = [](Json&) { return false; };
   field.read_ = [&value, &field](const Json& json) {
-    value = Amount{read_quantity(field.key_, field.range_, Dimension::time_s, json), json.is_string()};
+    const auto read = read_quantity(field.range_, Dimension::time_s, json);
+    if (read) value = Amount{*read, json.is_string()};
+    return read.has_value();
   };
   return field;
 }
 
-template <class T>
-Field& Fields::whole(std::string_view key, T& value, std::string_view meaning) {
-  using Value = typename Unwrapped<T>::type;
-  Field& field = add(key, only_reads() ? Json() : Json{{"type", "integer"}}, meaning);
-  field.range_ = whole_range<Value>();
-  field.write_ = writer(value);
-  give_default(field);
-  field.read_ = [&value, &field](const Json& json) {
-    const bool whole = json.is_number_integer() ||
-                       (json.is_number() && std::trunc(json.get<double>()) == json.get<double>());
-    if (!whole)
-      reject(field.key_, "is not a whole number", "Give a whole number" + bounds_text(field.range_));
-    check_bounds(field.key_, field.range_, json.get<double>(), "a whole number");
-    value = json.get<Value>();
+Field& Fields::amounts(std::string_view key, std::optional<std::vector<double>>& values, Words meaning,
+                       Words each) {
+  struct Item {
+    double value = 0;
+    Fields fields;
+  };
+  const auto item = std::make_shared<Item>(Item{0, Fields(amounts_)});
+  const Field& one = item->fields.amount("each", item->value, std::move(each)).required();
+  Field& field = add(key, std::move(meaning), [&one] {
+    return Json{{"type", "array"}, {"items", one.described()}};
+  });
+  field.write_ = writer(values);
+  field.read_ = [&values, &one, item](const Json& json) {
+    values.emplace();
+    return for_each(json, [&](const Json& element) {
+      const bool right = one.read_(element);
+      values->push_back(item->value);
+      return right;
+    });
   };
   return field;
 }
 
-Field& Fields::flag(std::string_view key, bool& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? Json() : Json{{"type", "boolean"}, {"default", value}}, meaning);
-  field.write_ = writer(value);
-  field.read_ = [&value, &field](const Json& json) {
-    if (!json.is_boolean()) reject(field.key_, "is neither true nor false", "Give true or false");
-    value = json.get<bool>();
-  };
-  return field;
-}
-
-Field& Fields::flag(std::string_view key, std::optional<bool>& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? Json() : Json{{"type", "boolean"}}, meaning);
-  field.write_ = writer(value);
-  field.read_ = [&value, &field](const Json& json) {
-    if (!json.is_boolean()) reject(field.key_, "is neither true nor false", "Give true or false");
-    value = json.get<bool>();
-  };
-  return field;
-}
-
-Field& Fields::text(std::string_view key, std::string& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? Json() : Json{{"type", "string"}, {"default", value}}, meaning);
-  field.write_ = writer(value);
-  field.read_ = [&value, &field](const Json& json) { value = element<std::string>(field.key_, {}, json); };
-  return field;
-}
-
-Field& Fields::text(std::string_view key, std::optional<std::string>& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? Json() : Json{{"type", "string"}}, meaning);
-  field.write_ = writer(value);
-  field.read_ = [&value, &field](const Json& json) { value = element<std::string>(field.key_, {}, json); };
-  return field;
-}
-
-Field& Fields::choice(std::string_view key, std::string& value, const std::vector<std::string>& names,
-                      std::string_view meaning) {
-  return add_choice(
-      key, names, meaning,
-      [&value, names] {
-        for (std::size_t i = 0; i < names.size(); ++i)
-          if (names[i] == value) return static_cast<int>(i);
-        return -1;
-      },
-      [&value, names](std::size_t chosen) { value = names[chosen]; });
-}
-
-Field& Fields::add_choice(std::string_view key, const std::vector<std::string>& names,
-                          std::string_view meaning, std::function<int()> get,
-                          std::function<void(std::size_t)> set) {
-  Field& field = add(key, only_reads() ? Json() : Json{{"type", "string"}, {"enum", names}}, meaning);
+Field& Fields::add_choice(std::string_view key, const std::vector<std::string>& names, Words meaning,
+                          std::function<std::ptrdiff_t()> get, std::function<void(std::size_t)> set) {
+  Field& field = add(key, std::move(meaning), [names] { return Json{{"type", "string"}, {"enum", names}}; });
   field.write_ = [names, get = std::move(get)](Json& json) {
-    const int chosen = get();
-    if (chosen >= 0) json = names[static_cast<std::size_t>(chosen)];
-    return chosen >= 0;
+    const auto chosen = static_cast<std::size_t>(get());
+    if (chosen < names.size()) json = names[chosen];
+    return chosen < names.size();
   };
-  give_default(field);
-  field.read_ = [&field, names, set = std::move(set)](const Json& json) {
+  field.read_ = [names, set = std::move(set)](const Json& json) {
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (json == names[i]) return set(i);
-    reject(field.key_, "is not known", "Use " + one_of(names));
+      if (json == names[i]) return set(i), true;
+    return false;
   };
   return field;
 }
 
-template <class T>
-Field& Fields::add_list(std::string_view key, std::string_view meaning, std::string_view each) {
-  Field& field =
-      add(key, only_reads() ? Json() : Json{{"type", "array"}, {"items", element_schema<T>(each)}}, meaning);
-  if constexpr (std::is_integral_v<T>) field.items_ = whole_range<T>();
-  return field;
-}
-
-template <class T>
-Field& Fields::list(std::string_view key, std::vector<T>& values, std::string_view meaning,
-                    std::string_view each) {
-  Field& field = add_list<T>(key, meaning, each);
-  field.write_ = writer(values);
-  give_default(field);
-  field.read_ = [&values, &field](const Json& json) {
-    values = read_list<T>(field.key_, field.items_, field.least_items_, json);
-  };
-  return field;
-}
-
-template <class T>
-Field& Fields::list(std::string_view key, std::optional<std::vector<T>>& values, std::string_view meaning,
-                    std::string_view each) {
-  Field& field = add_list<T>(key, meaning, each);
+template <class List>
+Field& Fields::list(std::string_view key, List& values, Words meaning, Words each) {
+  using T = typename Held<List>::value_type;
+  Field& field = add(key, std::move(meaning), [each = std::move(each)] {
+    Json items = schema_of_type<T>();
+    items["description"] = each.text();
+    return Json{{"type", "array"}, {"items", std::move(items)}};
+  });
+  field.items_ = range_of_type<T>();
   field.write_ = writer(values);
   field.read_ = [&values, &field](const Json& json) {
-    values = read_list<T>(field.key_, field.items_, field.least_items_, json);
+    Held<List> read;
+    const bool right = for_each(json, [&](const Json& element) {
+      auto one = read_as<T>(field.items_, element);
+      if (one) read.push_back(std::move(*one));
+      return one.has_value();
+    });
+    values = std::move(read);
+    return right && json.size() >= field.least_items_;
   };
   return field;
 }
 
-template Field& Fields::number(std::string_view, double&, std::string_view);
-template Field& Fields::number(std::string_view, std::optional<double>&, std::string_view);
-template Field& Fields::number(std::string_view, Cost&, std::string_view);
-template Field& Fields::quantity(Dimension, std::string_view, double&, std::string_view);
-template Field& Fields::quantity(Dimension, std::string_view, std::optional<double>&, std::string_view);
-template Field& Fields::quantity(Dimension, std::string_view, Cost&, std::string_view);
-template Field& Fields::amount(std::string_view, double&, std::string_view);
-template Field& Fields::amount(std::string_view, std::optional<double>&, std::string_view);
-template Field& Fields::whole(std::string_view, int&, std::string_view);
-template Field& Fields::whole(std::string_view, std::int64_t&, std::string_view);
-template Field& Fields::whole(std::string_view, std::uint64_t&, std::string_view);
-template Field& Fields::whole(std::string_view, std::optional<int>&, std::string_view);
-template Field& Fields::whole(std::string_view, std::optional<std::int64_t>&, std::string_view);
-template Field& Fields::whole(std::string_view, std::optional<std::uint64_t>&, std::string_view);
-template Field& Fields::list(std::string_view, std::vector<double>&, std::string_view, std::string_view);
-template Field& Fields::list(std::string_view, std::vector<int>&, std::string_view, std::string_view);
-template Field& Fields::list(std::string_view, std::vector<std::int64_t>&, std::string_view,
-                             std::string_view);
-template Field& Fields::list(std::string_view, std::vector<std::uint64_t>&, std::string_view,
-                             std::string_view);
-template Field& Fields::list(std::string_view, std::vector<std::string>&, std::string_view, std::string_view);
-template Field& Fields::list(std::string_view, std::optional<std::vector<double>>&, std::string_view,
-                             std::string_view);
-template Field& Fields::list(std::string_view, std::optional<std::vector<int>>&, std::string_view,
-                             std::string_view);
-template Field& Fields::list(std::string_view, std::optional<std::vector<std::string>>&, std::string_view,
-                             std::string_view);
+template Field& Fields::plain(std::string_view, double&, Words);
+template Field& Fields::plain(std::string_view, std::optional<double>&, Words);
+template Field& Fields::plain(std::string_view, Cost&, Words);
+template Field& Fields::plain(std::string_view, int&, Words);
+template Field& Fields::plain(std::string_view, std::int64_t&, Words);
+template Field& Fields::plain(std::string_view, std::uint64_t&, Words);
+template Field& Fields::plain(std::string_view, std::optional<int>&, Words);
+template Field& Fields::plain(std::string_view, std::optional<std::int64_t>&, Words);
+template Field& Fields::plain(std::string_view, std::optional<std::uint64_t>&, Words);
+template Field& Fields::plain(std::string_view, bool&, Words);
+template Field& Fields::plain(std::string_view, std::optional<bool>&, Words);
+template Field& Fields::plain(std::string_view, std::string&, Words);
+template Field& Fields::plain(std::string_view, std::optional<std::string>&, Words);
+template Field& Fields::quantity(Dimension, std::string_view, double&, Words);
+template Field& Fields::quantity(Dimension, std::string_view, std::optional<double>&, Words);
+template Field& Fields::quantity(Dimension, std::string_view, Cost&, Words);
+template Field& Fields::amount(std::string_view, double&, Words);
+template Field& Fields::amount(std::string_view, std::optional<double>&, Words);
+template Field& Fields::list(std::string_view, std::vector<double>&, Words, Words);
+template Field& Fields::list(std::string_view, std::vector<int>&, Words, Words);
+template Field& Fields::list(std::string_view, std::vector<std::int64_t>&, Words, Words);
+template Field& Fields::list(std::string_view, std::vector<std::uint64_t>&, Words, Words);
+template Field& Fields::list(std::string_view, std::vector<std::string>&, Words, Words);
+template Field& Fields::list(std::string_view, std::optional<std::vector<double>>&, Words, Words);
+template Field& Fields::list(std::string_view, std::optional<std::vector<int>>&, Words, Words);
+template Field& Fields::list(std::string_view, std::optional<std::vector<std::string>>&, Words, Words);
 
 }  // namespace simsgd

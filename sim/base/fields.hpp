@@ -58,263 +58,224 @@ class Cost {
 template <class T>
 struct OptionalValue {
   using type = T;
+  static constexpr bool optional = false;
 };
 template <class T>
 struct OptionalValue<std::optional<T>> {
   using type = T;
+  static constexpr bool optional = true;
+};
+template <>
+struct OptionalValue<Cost> {
+  using type = double;
+  static constexpr bool optional = true;
 };
 
 class Fields {
  public:
-  /// What it is for: with `read`, only reading; then nothing is described.
-  enum class Purpose : std::uint8_t { describe, read };
-
   /// `amounts`: what an `amount` measures here.
-  explicit Fields(DrawUnit amounts = DrawUnit::seconds, Purpose purpose = Purpose::describe)
-      : amounts_(amounts), purpose_(purpose) {}
-  ~Fields();
-  Fields(Fields&&) noexcept;
-  Fields(const Fields&) = delete;
-  Fields& operator=(const Fields&) = delete;
-  Fields& operator=(Fields&&) = delete;
+  explicit Fields(DrawUnit amounts = DrawUnit::seconds) : amounts_(amounts) {}
 
-  // T: double, std::optional<double> or Cost.
+  // Any of these values may be a std::optional. A number is a double, or a Cost.
   template <class T>
-  Field& number(std::string_view key, T& value, std::string_view meaning);
+  Field& number(std::string_view key, T& value, Words meaning) {
+    return plain(key, value, std::move(meaning));
+  }
+  /// An int, std::int64_t or std::uint64_t of at least 0.
   template <class T>
-  Field& quantity(Dimension dimension, std::string_view key, T& value, std::string_view meaning);
+  Field& whole(std::string_view key, T& value, Words meaning) {
+    return plain(key, value, std::move(meaning));
+  }
+  template <class T>
+  Field& flag(std::string_view key, T& value, Words meaning) {
+    return plain(key, value, std::move(meaning));
+  }
+  template <class T>
+  Field& text(std::string_view key, T& value, Words meaning) {
+    return plain(key, value, std::move(meaning));
+  }
+  template <class T>
+  Field& quantity(Dimension dimension, std::string_view key, T& value, Words meaning);
   /// At least 0, as all that follow but bandwidths, which are above 0.
   template <class T>
-  Field& time(std::string_view key, T& value, std::string_view meaning) {
-    return quantity(Dimension::time_s, key, value, meaning).at_least(0);
+  Field& time(std::string_view key, T& value, Words meaning) {
+    return quantity(Dimension::time_s, key, value, std::move(meaning)).at_least(0);
   }
   template <class T>
-  Field& bytes(std::string_view key, T& value, std::string_view meaning) {
-    return quantity(Dimension::bytes, key, value, meaning).at_least(0);
+  Field& bytes(std::string_view key, T& value, Words meaning) {
+    return quantity(Dimension::bytes, key, value, std::move(meaning)).at_least(0);
   }
   template <class T>
-  Field& bandwidth(std::string_view key, T& value, std::string_view meaning) {
-    return quantity(Dimension::rate_Bps, key, value, meaning).above(0);
+  Field& bandwidth(std::string_view key, T& value, Words meaning) {
+    return quantity(Dimension::rate_Bps, key, value, std::move(meaning)).above(0);
   }
   template <class T>
-  Field& flop(std::string_view key, T& value, std::string_view meaning) {
-    return quantity(Dimension::flop, key, value, meaning).at_least(0);
+  Field& flop(std::string_view key, T& value, Words meaning) {
+    return quantity(Dimension::flop, key, value, std::move(meaning)).at_least(0);
   }
   template <class T>
-  Field& flops(std::string_view key, T& value, std::string_view meaning) {
-    return quantity(Dimension::rate_flops, key, value, meaning).at_least(0);
+  Field& flops(std::string_view key, T& value, Words meaning) {
+    return quantity(Dimension::rate_flops, key, value, std::move(meaning)).at_least(0);
   }
   template <class T>
-  Field& power(std::string_view key, T& value, std::string_view meaning) {
-    return quantity(Dimension::power_W, key, value, meaning).at_least(0);
+  Field& power(std::string_view key, T& value, Words meaning) {
+    return quantity(Dimension::power_W, key, value, std::move(meaning)).at_least(0);
   }
-  /// A time of at least 0, or a number, as the unit of amounts says. T: double or std::optional<double>.
+  /// A time of at least 0, or a number, as the unit of amounts says.
   template <class T>
-  Field& amount(std::string_view key, T& value, std::string_view meaning);
+  Field& amount(std::string_view key, T& value, Words meaning);
   /// The same where a sibling decides after reading.
-  Field& amount(std::string_view key, std::optional<Amount>& value, std::string_view meaning);
+  Field& amount(std::string_view key, std::optional<Amount>& value, Words meaning);
   /// A list of amounts.
-  Field& amounts(std::string_view key, std::optional<std::vector<double>>& values, std::string_view meaning,
-                 std::string_view each);
+  Field& amounts(std::string_view key, std::optional<std::vector<double>>& values, Words meaning, Words each);
 
-  /// T: int, std::int64_t, std::uint64_t or std::optional of one.
-  template <class T>
-  Field& whole(std::string_view key, T& value, std::string_view meaning);
-  Field& flag(std::string_view key, bool& value, std::string_view meaning);
-  Field& flag(std::string_view key, std::optional<bool>& value, std::string_view meaning);
-  Field& text(std::string_view key, std::string& value, std::string_view meaning);
-  Field& text(std::string_view key, std::optional<std::string>& value, std::string_view meaning);
   /// One of several names.
   Field& choice(std::string_view key, std::string& value, const std::vector<std::string>& names,
-                std::string_view meaning);
-  template <class Value>
-  requires(!std::is_same_v<Value, std::optional<typename OptionalValue<Value>::type>>) Field& choice(
-      std::string_view key, Value& value, std::initializer_list<std::pair<const char*, Value>> values,
-      std::string_view meaning);
-  template <class Value>
-  Field& choice(std::string_view key, std::optional<Value>& value,
-                std::initializer_list<std::pair<const char*, Value>> values, std::string_view meaning);
-  /// T: double, std::int64_t, std::uint64_t, int, std::string.
+                Words meaning) {
+    return add_choice(
+        key, names, std::move(meaning),
+        [&value, names] { return std::find(names.begin(), names.end(), value) - names.begin(); },
+        [&value, names](std::size_t chosen) { value = names[chosen]; });
+  }
   template <class T>
-  Field& list(std::string_view key, std::vector<T>& values, std::string_view meaning, std::string_view each);
-  template <class T>
-  Field& list(std::string_view key, std::optional<std::vector<T>>& values, std::string_view meaning,
-              std::string_view each);
+  Field& choice(std::string_view key, T& value,
+                std::initializer_list<std::pair<const char*, typename OptionalValue<T>::type>> values,
+                Words meaning);
+  /// A list of numbers, whole numbers or texts.
+  template <class List>
+  Field& list(std::string_view key, List& values, Words meaning, Words each);
 
   /// A struct with fields of its own; where it is optional, absent is another thing than {}.
   template <class Struct>
-  Field& object(std::string_view key, Struct& value, std::string_view meaning);
+  Field& object(std::string_view key, Struct& value, Words meaning);
   template <class Struct>
-  Field& object(std::string_view key, std::optional<Struct>& value, std::string_view meaning);
+  Field& object(std::string_view key, std::optional<Struct>& value, Words meaning);
   /// A list of structs.
-  template <class Struct>
-  Field& objects(std::string_view key, std::vector<Struct>& values, std::string_view meaning,
-                 std::string_view each);
+  template <class List>
+  Field& objects(std::string_view key, List& values, Words meaning, Words each);
 
-  template <class Struct>
-  Field& objects(std::string_view key, std::optional<std::vector<Struct>>& values, std::string_view meaning,
-                 std::string_view each);
-
-  /// An object whose "name" chooses one of `plugins` (sim/plugin.hpp).
+  /// An object whose "name" chooses one of `plugins` (sim/plugin.hpp), which outlive this.
   template <class Plugins>
-  Field& plugin(std::string_view key, RawValue& value, const Plugins& plugins, std::string_view meaning);
+  Field& plugin(std::string_view key, RawValue& value, const Plugins& plugins, Words meaning) {
+    return add_forms(key, value, std::move(meaning), plugins.size(),
+                     [&plugins](std::size_t i, Json& form) { plugins[i].form(form); });
+  }
   /// The same where only the scenario language knows which there are: `kind` such as "graph".
-  Field& plugin_of(std::string_view kind, std::string_view key, RawValue& value, std::string_view otherwise,
-                   std::string_view meaning);
+  Field& plugin_of(const char* kind, std::string_view key, RawValue& value, std::string_view otherwise,
+                   Words meaning);
   /// Whatever `schema` admits, kept as it is.
+  Field& raw(std::string_view key, RawValue& value, std::function<Json()> schema);
   Field& raw(std::string_view key, RawValue& value, const Json& schema);
 
-  bool only_reads() const { return purpose_ == Purpose::read; }
   /// Of the object: strict, so that other keys are errors.
-  Json schema(std::string_view meaning) const;
+  Json schema(const std::string& meaning) const;
   /// Sets what `object` has; throws ParameterError for what is unknown, missing, out of range, or of another
-  /// type.
+  /// type: the first thing that the schema finds wrong (explain.hpp).
   void read(const Json& object) const;
+  /// The same, and false where something is wrong. A "name" is not looked at.
+  bool set(const Json& object) const;
   /// Reads the keys of `object` that are those of the fields, and removes them from it.
   void take(Json& object) const;
   /// Adds to `object` what it lacks and the struct has: defaults, and what a rule has given since.
   void write_missing(Json& object) const;
 
  private:
-  Field& add(std::string_view key, Json schema, std::string_view meaning);
+  Field& add(std::string_view key, Words meaning, std::function<Json()> schema);
   template <class T>
-  Field& add_list(std::string_view key, std::string_view meaning, std::string_view each);
-  Field& add_choice(std::string_view key, const std::vector<std::string>& names, std::string_view meaning,
-                    std::function<int()> get, std::function<void(std::size_t)> set);
-  Field& add_object(std::string_view key, std::shared_ptr<Fields> inner, std::string_view meaning);
-  Field& add_optional_object(std::string_view key, const Fields& sample, std::string_view meaning,
-                             std::function<void(const Json&)> read, std::function<bool(Json&)> write);
-  Field& add_objects(std::string_view key, const Fields& sample, std::string_view meaning,
-                     std::string_view each, std::function<void(const Json&)> read,
-                     std::function<std::size_t()> count);
-  Field& add_forms(std::string_view key, RawValue& value, std::string_view meaning, std::size_t count,
-                   const std::function<void(std::size_t, Json&)>& form);
-  static void read_each(const Json& list, const std::function<void(std::size_t, const Json&)>& read);
-  static void clear_to_empty_object(Json& json);
-  /// In the schema, what is written where the file says nothing.
-  static void give_default(Field& field);
-  /// A field whose value may be missing: `after` it was read, and whether it is there, `before` it is
-  /// written.
-  static void make_optional(Field& field, std::function<void()> after, std::function<bool()> before);
-  /// For lists of structs of which none is another thing than an empty one.
-  static void without_default(Field& field);
-  static void set_reader(Field& field, std::function<void(const Json&)> read);
-  void reject_unknown(const Json& object) const;
+  Field& plain(std::string_view key, T& value, Words meaning);
+  /// `get`: the place of the value among the names, or none of them.
+  Field& add_choice(std::string_view key, const std::vector<std::string>& names, Words meaning,
+                    std::function<std::ptrdiff_t()> get, std::function<void(std::size_t)> set);
+  Field& add_object(std::string_view key, std::shared_ptr<Fields> inner, Words meaning);
+  using Sample = std::function<std::shared_ptr<const Fields>()>;
+  Field& add_optional_object(std::string_view key, Words meaning, Sample sample,
+                             std::function<bool(const Json&)> read, std::function<bool(Json&)> write);
+  Field& add_objects(std::string_view key, Words meaning, Words each, Sample sample,
+                     std::function<bool(const Json&)> read, std::function<bool()> is_empty);
+  Field& add_forms(std::string_view key, RawValue& value, Words meaning, std::size_t count,
+                   std::function<void(std::size_t, Json&)> form);
+  static bool for_each(const Json& list, const std::function<bool(const Json&)>& read);
+  /// The fields of a struct as it is without a file, which they keep.
+  template <class Struct>
+  static std::shared_ptr<const Fields> sample_of(DrawUnit amounts);
+  template <class Struct>
+  static bool set_struct(Struct& value, DrawUnit amounts, const Json& json) {
+    Fields fields(amounts);
+    value.fields(fields);
+    return fields.set(json);
+  }
 
   DrawUnit amounts_;
-  Purpose purpose_;
   std::deque<Field> all_;  // whose addresses stay
 };
 
-template <class Value>
-requires(!std::is_same_v<Value, std::optional<typename OptionalValue<Value>::type>>) Field& Fields::choice(
-    std::string_view key, Value& value, std::initializer_list<std::pair<const char*, Value>> values,
-    std::string_view meaning) {
+template <class T>
+Field& Fields::choice(std::string_view key, T& value,
+                      std::initializer_list<std::pair<const char*, typename OptionalValue<T>::type>> values,
+                      Words meaning) {
   std::vector<std::string> names;
-  std::vector<Value> of_name;
+  std::vector<typename OptionalValue<T>::type> of_name;
   for (const auto& [name, each] : values) {
     names.emplace_back(name);
     of_name.push_back(each);
   }
   return add_choice(
-      key, names, meaning,
-      [&value, of_name] {
-        const auto found = std::find(of_name.begin(), of_name.end(), value);
-        return found == of_name.end() ? -1 : static_cast<int>(found - of_name.begin());
-      },
+      key, names, std::move(meaning),
+      [&value, of_name] { return std::find(of_name.begin(), of_name.end(), value) - of_name.begin(); },
       [&value, of_name](std::size_t chosen) { value = of_name[chosen]; });
 }
 
-template <class Value>
-Field& Fields::choice(std::string_view key, std::optional<Value>& value,
-                      std::initializer_list<std::pair<const char*, Value>> values, std::string_view meaning) {
-  auto chosen = std::make_shared<Value>();  // shared by the reader and the writer of the field
-  Field& field = choice(key, *chosen, values, meaning);
-  make_optional(
-      field, [&value, chosen] { value = *chosen; },
-      [&value, chosen] {
-        if (value) *chosen = *value;
-        return value.has_value();
-      });
-  return field;
+template <class Struct>
+std::shared_ptr<const Fields> Fields::sample_of(DrawUnit amounts) {
+  struct Sample {
+    explicit Sample(DrawUnit unit) : fields(unit) { value.fields(fields); }
+    Struct value;
+    Fields fields;
+  };
+  auto sample = std::make_shared<Sample>(amounts);
+  return {sample, &sample->fields};
 }
 
 template <class Struct>
-Field& Fields::object(std::string_view key, Struct& value, std::string_view meaning) {
-  auto inner =
-      std::make_shared<Fields>(amounts_, purpose_);  // shared by the reader and the writer of the field
+Field& Fields::object(std::string_view key, Struct& value, Words meaning) {
+  auto inner = std::make_shared<Fields>(amounts_);  // shared by the reader and the writer of the field
   value.fields(*inner);
-  return add_object(key, std::move(inner), meaning);
+  return add_object(key, std::move(inner), std::move(meaning));
 }
 
 template <class Struct>
-Field& Fields::object(std::string_view key, std::optional<Struct>& value, std::string_view meaning) {
-  Struct sample;
-  Fields inner(amounts_, purpose_);
-  if (!only_reads()) sample.fields(inner);
+Field& Fields::object(std::string_view key, std::optional<Struct>& value, Words meaning) {
   return add_optional_object(
-      key, inner, meaning,
-      [&value](const Json& json) {
-        Struct read;
-        Fields of_read(DrawUnit::seconds, Purpose::read);
-        read.fields(of_read);
-        of_read.read(json);
-        value = std::move(read);
-      },
+      key, std::move(meaning), [unit = amounts_] { return sample_of<Struct>(unit); },
+      [&value, unit = amounts_](const Json& json) { return set_struct(value.emplace(), unit, json); },
       [&value](Json& json) {
         if (!value) return false;
         Fields of_value;
         value->fields(of_value);
-        clear_to_empty_object(json);
         of_value.write_missing(json);
         return true;
       });
 }
 
-template <class Struct>
-Field& Fields::objects(std::string_view key, std::vector<Struct>& values, std::string_view meaning,
-                       std::string_view each) {
-  Struct sample;
-  Fields inner(amounts_, purpose_);
-  if (!only_reads()) sample.fields(inner);
+template <class List>
+Field& Fields::objects(std::string_view key, List& values, Words meaning, Words each) {
+  using Structs = typename OptionalValue<List>::type;
+  using Struct = typename Structs::value_type;
   return add_objects(
-      key, inner, meaning, each,
-      [&values](const Json& list) {
-        values.clear();
-        read_each(list, [&values](std::size_t, const Json& element) {
-          Struct read;
-          Fields of_read(DrawUnit::seconds, Purpose::read);
-          read.fields(of_read);
-          of_read.read(element);
-          values.push_back(std::move(read));
-        });
+      key, std::move(meaning), std::move(each), [unit = amounts_] { return sample_of<Struct>(unit); },
+      [&values, unit = amounts_](const Json& list) {
+        Structs read;
+        const bool right = for_each(
+            list, [&](const Json& element) { return set_struct(read.emplace_back(), unit, element); });
+        values = std::move(read);
+        return right;
       },
-      [&values] { return values.size(); });
-}
-
-template <class Struct>
-Field& Fields::objects(std::string_view key, std::optional<std::vector<Struct>>& values,
-                       std::string_view meaning, std::string_view each) {
-  std::vector<Struct> list;
-  Field& field = objects(key, list, meaning, each);
-  without_default(field);
-  set_reader(field, [&values](const Json& json) {
-    std::vector<Struct> read;
-    read_each(json, [&read](std::size_t, const Json& element) {
-      Fields of_read(DrawUnit::seconds, Purpose::read);
-      read.emplace_back().fields(of_read);
-      of_read.read(element);
-    });
-    values = std::move(read);
-  });
-  return field;
-}
-
-template <class Plugins>
-Field& Fields::plugin(std::string_view key, RawValue& value, const Plugins& plugins,
-                      std::string_view meaning) {
-  return add_forms(key, value, meaning, plugins.size(),
-                   [&plugins](std::size_t i, Json& form) { plugins[i].form(form); });
+      [&values] {
+        if constexpr (OptionalValue<List>::optional)
+          return false;
+        else
+          return values.empty();
+      });
 }
 
 }  // namespace simsgd

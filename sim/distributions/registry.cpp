@@ -30,14 +30,13 @@ Json draw_schema(DrawUnit unit, std::string_view meaning) {
   return {{"description", meaning}, {"oneOf", std::move(forms)}};
 }
 
-Field& add_draw(Fields& fields, std::string_view key, RawValue& value, std::string_view meaning,
-                DrawUnit unit) {
-  return fields.raw(key, value, fields.only_reads() ? Json::object() : draw_schema(unit, meaning));
+Field& add_draw(Fields& fields, std::string_view key, RawValue& value, const char* meaning, DrawUnit unit) {
+  return fields.raw(key, value, [unit, meaning] { return draw_schema(unit, meaning); });
 }
 
 Distribution draw_of(const Json& value, const std::string& key, DrawUnit unit) {
   if (!value.is_object()) {
-    Fields fields(unit, Fields::Purpose::read);
+    Fields fields(unit);
     Distribution constant;
     fields.amount(key, constant.scale, "");
     fields.read({{key, value}});

@@ -21,7 +21,7 @@ const std::vector<DistributionPlugin>& distribution_plugins();
 Json draw_schema(DrawUnit unit, std::string_view meaning);
 
 /// A field that is drawn; a time, until what is beside it says otherwise.
-Field& add_draw(Fields& fields, std::string_view key, RawValue& value, std::string_view meaning,
+Field& add_draw(Fields& fields, std::string_view key, RawValue& value, const char* meaning,
                 DrawUnit unit = DrawUnit::seconds);
 
 /// What such a value says. Errors name `key` and what is nested in it, as in "/delay/sigma"; unknown names

@@ -339,7 +339,7 @@ Json chosen_schema(CollectiveOp op) {
 
 CollectiveWay read_way(CollectiveOp op, const Json& json) {
   WaySection section{op};
-  Fields f(DrawUnit::seconds, Fields::Purpose::read);
+  Fields f;
   section.fields(f);
   f.read(json);
   section.way.costs.between_share = section.between_share.value_or(section.way.costs.bandwidth_share);

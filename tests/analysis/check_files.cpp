@@ -103,7 +103,7 @@ TEST_CASE("devices, clusters and workloads are examined by their own schemas") {
 TEST_CASE("what would never end, or does not fit, is refused") {
   CHECK(
       refusal("/stop/steps", 5000000000) ==
-      "s.json:/stop/steps: are 5e+09 steps of 4 workers. Found: 5000000000. Steps times workers can be at most 1e+10.");
+      "s.json:/stop/steps: asks for 5e+09 steps of 4 workers. Found: 5000000000. Steps times workers can be at most 1e+10.");
   Json timeless = small_scenario();
   timeless["workload"]["layers"][0]["forward"] = 0;
   timeless["stop"] = {{"time", 1}};

@@ -135,21 +135,27 @@ TEST_CASE("what is missing is written as the struct has it, and reading that giv
 }
 
 TEST_CASE("what is wrong is named with its way, and what would be right") {
-  CHECK(wrong({{"share", 0}}) == "/share: is out of range. Give a number above 0 and of at most 1");
-  CHECK(wrong({{"share", "much"}}) == "/share: is not a number. Give a number above 0 and of at most 1");
-  CHECK(wrong({{"count", 1.5}}) == "/count: is not a whole number. Give a whole number of at least 1");
-  CHECK(wrong({{"count", 0}}) == "/count: is out of range. Give a whole number of at least 1");
+  CHECK(wrong({{"share", 0}}) == "/share: is out of range. Write a number above 0 and of at most 1");
+  CHECK(wrong({{"share", "much"}}) == "/share: has the wrong type. Write a number above 0 and of at most 1");
+  CHECK(wrong({{"count", 1.5}}) == "/count: has the wrong type. Write a whole number of at least 1");
+  CHECK(wrong({{"count", 0}}) == "/count: is out of range. Write a whole number of at least 1");
   CHECK(wrong({{"end", "5 parsecs"}}) ==
         "/end: has the unit \"parsecs\", which is not a unit of time. Write \"20 ms\" or 0.02 (seconds)");
-  CHECK(wrong({{"end", true}}) == "/end: is not a quantity. Write \"20 ms\" or 0.02 (seconds)");
-  CHECK(wrong({{"on", 1}}) == "/on: is neither true nor false. Give true or false");
-  CHECK(wrong({{"colour", "blue"}}) == "/colour: is not known. Use red or green");
-  CHECK(wrong({{"numbers", {1, -1}}}) == "/numbers/1: is out of range. Give a number of at least 0");
-  CHECK(wrong({{"numbers", Json::array()}}) == "/numbers: is too short. Give at least 1 of them");
-  CHECK(wrong({{"inner", {{"width", -1}}}}) == "/inner/width: is out of range. Give a time of at least 0");
-  CHECK(wrong({{"bare", {{{"id", 1}}, Json::object()}}}) == "/bare/1/id: is missing. Give a value for it");
+  CHECK(wrong({{"end", true}}) == "/end: has the wrong type. Write \"20 ms\" or 0.02 (seconds)");
+  CHECK(wrong({{"on", 1}}) == "/on: has the wrong type. Write true or false");
+  CHECK(wrong({{"word", 1}}) == "/word: has the wrong type. Write text");
+  CHECK(wrong({{"colour", "blue"}}) == "/colour: is not valid here. Valid are red or green");
+  CHECK(wrong({{"numbers", {1, -1}}}) == "/numbers/1: is out of range. Write a number of at least 0");
+  CHECK(wrong({{"numbers", Json::array()}}) == "/numbers: is too short. Give at least 1 element");
+  CHECK(wrong({{"numbers", 1}}) == "/numbers: has the wrong type. Write a list");
+  CHECK(wrong({{"inner", {{"width", -1}}}}) ==
+        "/inner/width: is out of range. Write a number of at least 0, such as \"20 ms\" or 0.02 (seconds)");
+  CHECK(wrong({{"maybe", 1}}) == "/maybe: has the wrong type. Write an object");
+  CHECK(wrong({{"bare", {{{"id", 1}}, Json::object()}}}) ==
+        "/bare/1: lacks the key \"id\". Add \"id\": Number");
   CHECK(wrong({{"cuont", 1}})
-            .starts_with("/cuont: is not a key here. Did you mean \"count\"? Valid are share, "));
+            .starts_with("/cuont: is an unknown key. Did you mean \"count\"? Valid keys here: bare, "));
+  CHECK(wrong(1) == "has the wrong type. Write an object");
 }
 
 }  // namespace simsgd::test::base_fields

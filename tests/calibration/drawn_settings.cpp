@@ -196,11 +196,11 @@ TEST_CASE("wrong pointers and values of draws are refused all at once, each with
       const char* part :
       {"s.json:/cluster/calibration/draws/1/~1nic~1bandwith: draws \"/nic/bandwith\", which no setting of a cluster is",
        "Did you mean \"bandwidth\"?", "s.json:/cluster/calibration/draws/1/nic~1latency: draws",
-       "s.json:/cluster/calibration/draws/1/~1host~1launch: is nothing that the setting may be. Found: \"fast\"",
-       "s.json:/cluster/calibration/draws/1/~1nic~1latency: is nothing that the setting may be. Found: -1",
+       "s.json:/cluster/calibration/draws/1/~1host~1launch: is not a value that the setting can have. Found: \"fast\"",
+       "s.json:/cluster/calibration/draws/1/~1nic~1latency: is not a value that the setting can have. Found: -1",
        "s.json:/cluster/calibration/parameters/1/pointer: draws \"/host/lunch\"", "Did you mean \"launch\"?",
-       "s.json:/cluster/calibration/settings/0/draws: are 3, and the cluster has 2",
-       "s.json:/cluster/calibration/settings/0/draws/1: is nothing that the setting may be. Found: \"neighbor\"",
+       "s.json:/cluster/calibration/settings/0/draws: has 3 values, but the cluster has 2 draws",
+       "s.json:/cluster/calibration/settings/0/draws/1: is not a value that the setting can have. Found: \"neighbor\"",
        "s.json:/cluster/calibration/settings/0/where/~1algorithm~1nme: draws",
        "s.json:/cluster/calibration/settings/0/where/~1cluster~1workers/above: is not a comparison"}) {
     CAPTURE(part);
@@ -228,7 +228,8 @@ TEST_CASE(
     "a pointer of the cluster is not a setting beside it, and a policy that was replaced by hand is not an error") {
   Json scenario = hand_made();
   setting(scenario)["pointer"] = "/cluster/nic/bandwidth";
-  CHECK(errors_of(scenario).find("settings/0/pointer: is of the cluster itself") != std::string::npos);
+  CHECK(errors_of(scenario).find("settings/0/pointer: is a setting of the cluster itself") !=
+        std::string::npos);
   scenario = hand_made();
   scenario["cluster"]["calibration"]["parameters"] = {
       {{"pointer", "/collectives/all_reduce/1/launch"}, {"value", 1e-6}, {"low", 1e-6}, {"high", 1e-6}}};

@@ -180,7 +180,7 @@ TEST_CASE("4,096 workers under an address limit end with a sentence") {
   CHECK(WEXITSTATUS(status) == 2);
   CHECK(
       contents(scratch.path() / "err.txt") ==
-      "--set:/cluster/workers: need 2.15 GB of address space for their stacks, which this process does not get. Found: 4096. Raise the limit (ulimit -v), or use fewer workers.\n");
+      "--set:/cluster/workers: need 2.15 GB of address space for their stacks, more than this process may use. Found: 4096. Raise the limit (ulimit -v), or use fewer workers.\n");
 }
 
 TEST_CASE("Ctrl-C ends a run with exit code 130 and nothing written") {

@@ -294,7 +294,8 @@ TEST_CASE("what compute_noise cannot be is refused, with the remedy") {
        "/fast/quantiles: are all the same. Give quantiles that differ, or leave \"fast\" out"},
       {R"("fast": {"cv": 6, "floor": 0.5, "family": "gamma"})",
        "/fast/cv: is too large for this family above its floor. Give at most 5, or another \"family\""},
-      {R"("slow": {"cv": 0.1})", "/slow/correlation_steps: is missing. Give a value for it"},
+      {R"("slow": {"cv": 0.1})",
+       "/slow: lacks the key \"correlation_steps\". Add \"correlation_steps\": After this many steps the correlation of the logarithm is 1/e"},
       {R"("factor_cv": 0.1, "relative": true)",
        "/relative: has no effect, because there is no delay. Leave it out: factors are relative anyway"},
   };

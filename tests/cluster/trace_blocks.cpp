@@ -71,7 +71,7 @@ TEST_CASE("ranks beyond the trace's workers: each group has blocks of its own, p
 TEST_CASE("blocks that cannot be are refused") {
   CHECK(rejection([] { resampled(301); }) ==
         "/block: is more than the 300 steps of the trace. Give at most 300");
-  CHECK(rejection([] { resampled(0); }) == "/block: is out of range. Give a whole number of at least 1");
+  CHECK(rejection([] { resampled(0); }) == "/block: is out of range. Write a whole number of at least 1");
   const std::string file = file_with("short.csv", "worker,step,delay_s\n0,1,1\n");
   CHECK(rejection([&] {
           stragglers(R"({"name": "trace", "repeat": "resample", "file": ")" + file + "\"}", 1);

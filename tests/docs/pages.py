@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """README and the pages of the manual, as the site shows them: short enough, every link leads somewhere, each page says first what it answers, and sentences
-can be read in one breath.   pages.py ROOT"""
+can be read in one breath; code is run, here or elsewhere.   pages.py ROOT"""
 import re
 import sys
 import unittest
 from pathlib import Path
 
 ROOT = Path(sys.argv.pop()).resolve()
-PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md", "bench/README.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "site"))
 from algorithm_pages import whole  # noqa: E402
@@ -17,7 +17,30 @@ REFERENCE = [ROOT / "docs/reference.md", *sorted((ROOT / "docs/reference").glob(
 MOST_WORDS = 40
 NEVER = (r"\b(mend(s|ed|ing)?|so often|of which nothing|stands which|gets what|whatever a time|what studies gave|least of a robust|every so many|so many (workers|"
          r"ranks|learners|samples)|taken? over|takes over|at hand|goes? with time|whoever|is told|told (below|by hand)|nobody (has|knows)|comes? out (too|"
-         r"anew)|beside (one|them)|by hand it|was not looked into|half as (fast|slow) again|the like|has what|gives? away|come together|had what|slept through)\b")
+         r"anew)|beside (one|them)|by hand it|was not looked into|half as (fast|slow) again|the like|has what|gives? away|come together|had what|slept through|less that of|remake|in the mean)\b")
+
+# How a sentence begins that says what its page answers, unless it is a question or names the page.
+ANSWERS = r"(How|What|Which|Why|Where|When|Whether|To \w+|Every(thing)?)\b|.*\?|.*\bthis page\b"
+
+# Code that neither documented_commands.cpp runs, nor printed.py takes, by its page and beginning; what tries it.
+TRIED = {("CONTRIBUTING.md", "cli/  bench/"): "tests/base/arrows.cpp", ("CONTRIBUTING.md", "+++ sim/"): "tests/docs/pages.py",
+         ("CONTRIBUTING.md", "+++ topologies/"): "tests/docs/pages.py", ("CONTRIBUTING.md", "--- scenarios/"): "tests/docs/pages.py",
+         ("docs/algorithms.md", "cmake --install"): "tests/python/test_plugin.py", ("docs/algorithms.md", "//"): "tests/algorithms/example_test.cpp",
+         ("docs/algorithms.md", "/// Seconds"): "tests/algorithms/example_test.cpp", ("docs/algorithms.md", "class"): "tests/algorithms/example_test.cpp",
+         ("docs/algorithms.md", "}"): "tests/algorithms/example_test.cpp", ("docs/algorithms.md", "TEST_CASE"): "tests/algorithms/example_test.cpp",
+         ("docs/algorithms.md", "     low_communication"): "tests/docs/pages.py",
+         ("docs/howto/my_device.md", "measure/torch_device.py"): "tests/measure/torch_device.sh",
+         ("docs/howto/network_file.md", "graph two_racks"): "scenarios/networks/two-racks.dot",
+         ("docs/howto/torch_profile.md", "measure/torch_profile.py"): "tests/measure/torch_profile.sh",
+         ("docs/howto/torch_profile.md", "with simsgd.record"): "tests/python/test_recording.py",
+         ("docs/import.md", "{"): "tests/traces/units.cpp", ("docs/learners.md", '"learner"'): "tests/learn/data_cifar10.cpp",
+         ("docs/python.md", "./setup.sh python"): "tests/python/wheel.sh", ("docs/python.md", "import simsgd"): "tests/python/test_package.py",
+         ("docs/python.md", "run.ask"): "tests/python/test_package.py", ("docs/python.md", "study = "): "tests/python/test_package.py",
+         ("docs/python.md", "gradient, seen"): "tests/python/test_roles.py", ("docs/python.md", "with simsgd.record"): "tests/python/test_recording.py",
+         ("docs/python.md", '{"id": 1'): "tests/python/test_package.py", ("docs/quickstart.md", "cpack"): "tests/cli/package.cpp",
+         ("bench/README.md", "cmake --build"): ".ci/run", ("docs/store.md", "sqlite3"): "tests/python/test_package.py", ("docs/testbed.md", "measure/testbed"): "tests/measure/testbed.sh"}
+COMMAND = re.compile(r"(\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake (?!--install$).+|\./setup\.sh .+")  # of documented_commands.cpp
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.S | re.M)
 
 # How a fragment begins that leaves out what it is about.
 FRAGMENT = r"(Of|Per|That|Once|Added|Added to|Only among|Nine tenths of them|So many|One way|Or|And|Its \w+$|When$|While computing|During|Until|For each|From a)\b"
@@ -63,6 +86,10 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(re.split(r"(?<=[.?!])\s", text.split("\n\n")[1].strip())), 1, "one sentence")
         self.assertEqual(len(re.findall(r"^\| .* `simsgd ", text.split("## Eight verbs")[1].split("\n## ")[0], flags=re.M)), 8)
 
+    def test_readme_has_the_numbers_of_the_book(self):
+        said = (ROOT / "docs/accuracy.md").read_text().split("## In short\n\n")[1].split("\n\n")[0]
+        self.assertIn(f"<!-- simsgd book -->\n{said}\n", (ROOT / "README.md").read_text())
+
     def test_links_lead_to_files_and_headings_that_are_there(self):
         links = 0
         for page in PAGES:
@@ -76,6 +103,9 @@ class Pages(unittest.TestCase):
                     if anchor and place.suffix == ".md":
                         self.assertIn(anchor[1:], anchors(place))
                 links += 1
+            for target in re.findall(r'(?:src|srcset)="([^":]+)"', TEXT[page]):
+                with self.subTest(page=page.name, picture=target):
+                    self.assertTrue((page.parent / target).exists())
         self.assertGreater(links, 100)
 
     def test_each_page_says_first_what_it_answers(self):
@@ -83,6 +113,44 @@ class Pages(unittest.TestCase):
             body = re.sub(r"<!--.*?-->", "", page.read_text(), flags=re.S).split("\n", 1)[1].lstrip()
             with self.subTest(page=page.name):
                 self.assertRegex(body, r"\A(?!```)[*\[(`]*[A-Za-z0-9]", "a page begins with a sentence")
+                first = re.split(r"(?<=[.?:])\s", " ".join(body.split("\n\n")[0].split()).strip("*"))
+                if page.parent.name == "algorithms" and page.parent.parent == ROOT / "docs" and page.stem != "glance":
+                    self.assertLessEqual(2, len(first), "the idea of a method in some sentences")
+                elif page.name not in ("README.md", "CHANGELOG.md"):
+                    self.assertTrue(any(re.match(ANSWERS, sentence) for sentence in first[:2]), first[:2])
+
+    def test_code_is_run(self):
+        used = set()
+        for page in PAGES:
+            name, text = str(page.relative_to(ROOT)), page.read_text()
+            commands = False  # whether the block before has some
+            for language, code in BLOCK.findall(text):
+                lines = [re.sub(r"\s+#.*$", "", line) for line in code.splitlines() if line.strip()]
+                tried = [key for key in TRIED if key[0] == name and code.startswith(key[1])]
+                used.update(tried)
+                run = not language and all(COMMAND.fullmatch(line) for line in lines)
+                printed = commands and not language  # by the commands above it: printed.py
+                drawn = language == "mermaid" or (language == "text" and page.parent.name == "algorithms")
+                shown = language == "json" or (not language and code.startswith(('{"', '"')))  # printed.py
+                with self.subTest(page=name, code=code[:60]):
+                    self.assertTrue(run or printed or drawn or shown or tried, "code that no test runs")
+                commands = run
+        self.assertEqual(used, set(TRIED), "what is tried and no longer shown")
+        for what in set(TRIED.values()):
+            with self.subTest(what=what):
+                self.assertTrue((ROOT / what).exists())
+
+    def test_changes_that_pages_show_fit_the_files(self):
+        """A line of a diff that is not new is in its file."""
+        for page, first in (("CONTRIBUTING.md", None), ("docs/algorithms.md", "algorithms/CMakeLists.txt")):
+            for language, code in BLOCK.findall((ROOT / page).read_text()):
+                file = first
+                for line in code.splitlines() if language == "diff" else []:
+                    if line.startswith(("--- ", "+++ ")):
+                        file = line[4:] if line[0] == "-" else None
+                    elif file and line[:1] in " -" and line.strip():
+                        with self.subTest(page=page, line=line):
+                            self.assertIn(line[1:].strip(), (ROOT / file).read_text())
 
     def test_sentences_can_be_read_in_one_breath(self):
         for page in PAGES:

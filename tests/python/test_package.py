@@ -329,6 +329,27 @@ class Documented(unittest.TestCase):
             self.assertIn(said, done.stdout)
         self.assertEqual(len(re.findall(r"\d ± \d", done.stdout)), 8 + 6, done.stdout)  # of 4 methods and 2 delays; differences of 3 to mine
 
+    def test_the_blocks_on_runs_studies_and_the_store_run_from_top_to_bottom(self):
+        def page(name):
+            with open(os.path.join(SOURCES, "docs", name), encoding="utf-8") as file:
+                return file.read()
+        script = "".join(page("python.md").split("\n## A method of your own")[0].split("```python\n")[i].split("```")[0] for i in (1, 2, 3))
+        for what, instead in (('"scenarios/quickstart.json"', "base"), ("[4, 16, 64]", "[2, 4]"), ('{"/cluster/workers": 64}', '{"/cluster/workers": 2}')):
+            self.assertIn(what, script)
+            script = script.replace(what, instead)
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            script = "\n".join(line for line in script.splitlines() if "frame" not in line)
+        query = page("store.md").split('sqlite3 F.db "')[1].split('"\n')[0]
+        base = {**SMALL, "target": {"metric": "train_loss", "value": 10, "window": 1}}
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "shown.py"), "w", encoding="utf-8") as file:
+                file.write(f"base = {base!r}\n{script}\nimport sqlite3\nassert len(sqlite3.connect('workers.db').execute({query!r}).fetchall()) == 20\n")
+            done = subprocess.run([sys.executable, "shown.py"], cwd=folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertGreaterEqual(set(os.listdir(folder)), {"logs", "rows.csv", "workers.db"})
+
     def test_the_package_is_small_and_needs_nothing(self):
         """Lines, as `wc -l` counts them; the hook for PyTorch counts by itself."""
         lines, imported = {}, set()

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
+#include "sim/base/explain.hpp"
 #include "tests/results/committed_scenarios.hpp"
 
 namespace simsgd::test::results_whole_documents {

@@ -2,10 +2,16 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/explain.hpp"
+#include "sim/base/explain.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_explain {
+
+namespace {
+
+std::vector<Explanation> explain(const Json& schema, Json value) { return complete(schema, value); }
+
+}  // namespace
 
 TEST_CASE("a list that is too long, a bound from above, and a constant") {
   const Json list = {{"type", "array"}, {"maxItems", 1}};

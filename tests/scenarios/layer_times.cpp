@@ -254,7 +254,7 @@ TEST_CASE("layers without FLOPs are scaled alike by rates that both devices have
   folder.write_json("s.json", scenario);
   CHECK(
       folder.errors("s.json") ==
-      "s.json:/workload/measured_on: is another device than the cluster's D, and the two have no rate by which the layers' times could be scaled. Found: {\"efficiency\":0.5,\"memory_bandwidth\":1000000000000.0,\"name\":\"O\",\"peak_flops\":0}. Give \"peak_flops\" or \"memory_bandwidth\" of both, or a time in \"one_device\" that was measured on the cluster's device.");
+      "s.json:/workload/measured_on: is not the cluster's device D, and no rate is known of both by which the layers' times could be scaled. Found: {\"efficiency\":0.5,\"memory_bandwidth\":1000000000000.0,\"name\":\"O\",\"peak_flops\":0}. Give \"peak_flops\" or \"memory_bandwidth\" of both, or a time in \"one_device\" that was measured on the cluster's device.");
   // A one-device time of this device is its whole step: the layers' times only share it.
   scenario["workload"]["one_device"] = {
       {{"device", "D"}, {"batch", 6}, {"forward_backward", 1}, {"source", "a test"}}};

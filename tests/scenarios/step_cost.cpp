@@ -246,7 +246,7 @@ TEST_CASE("what says too much, too little or nothing is refused") {
       {{"device", "D"}, {"batch", 8}, {"samples_per_s", 10}, {"source", "a test"}});
   CHECK(
       errors_of(both) ==
-      "s.json:/workload/one_device/1: is a time of D beside entry 0, and a \"step_cost\" is for all batches. Found: {\"batch\":8,\"device\":\"D\",\"samples_per_s\":10,\"source\":\"a test\"}. Keep one of the two.");
+      "s.json:/workload/one_device/1: is a time of D beside entry 0, but a \"step_cost\" is for all batches. Found: {\"batch\":8,\"device\":\"D\",\"samples_per_s\":10,\"source\":\"a test\"}. Keep one of the two.");
   both["workload"]["one_device"][1].erase("batch");
   both["workload"]["one_device"][1]["device"] = "E";
   CHECK(

@@ -114,10 +114,11 @@ TEST_CASE("impossible dragonflies are rejected in words") {
         "/columns: makes 12885688320 cables between switches. Give a network of at most 20000000");
   CHECK(error_of("dragonfly", plain_nodes(4), {{"groups", 10000}}) ==
         "/groups: makes 59595000 cables between switches. Give a network of at most 20000000");
-  CHECK(error_of("dragonfly", plain_nodes(4), {{"row_bandwidth", "0 Gbps"}}) ==
-        "/row_bandwidth: is out of range. Give a bandwidth above 0");
+  CHECK(
+      error_of("dragonfly", plain_nodes(4), {{"row_bandwidth", "0 Gbps"}}) ==
+      "/row_bandwidth: is out of range. Write a number above 0, such as \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second)");
   CHECK(error_of("dragonfly", plain_nodes(4), {{"rows", 0}}) ==
-        "/rows: is out of range. Give a whole number from 1 to 65536");
+        "/rows: is out of range. Write a whole number from 1 to 65536");
 }
 
 }  // namespace simsgd::test::topologies_dragonfly

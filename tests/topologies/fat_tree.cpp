@@ -105,9 +105,9 @@ TEST_CASE("impossible fat trees are rejected in words") {
         "/racks: contradicts \"leaf_nodes\". Give one of the two");
   CHECK(error_of("fat_tree", shape, {{"racks", 65}}) == "/racks: are more than the 64 nodes. Give fewer");
   CHECK(error_of("fat_tree", shape, {{"racks", 0}}) ==
-        "/racks: is out of range. Give a whole number from 1 to 65536");
+        "/racks: is out of range. Write a whole number from 1 to 65536");
   CHECK(error_of("fat_tree", shape, {{"leaf_nodes", 0}}) ==
-        "/leaf_nodes: is out of range. Give a whole number from 1 to 65536");
+        "/leaf_nodes: is out of range. Write a whole number from 1 to 65536");
   CHECK(error_of("fat_tree", plain_nodes(65536), {{"leaf_nodes", 1}, {"spines", 1000}}) ==
         "/spines: makes 65536000 cables between switches. Give a network of at most 20000000");
 }

@@ -63,7 +63,7 @@ TEST_CASE("import writes nothing where anything is wrong, and ends with 2") {
   CHECK(outcome.err.ends_with("2 errors; nothing was run or written.\n"));
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "data.csv"));
   CHECK(scratch.simsgd("import a.log --map map.json").err ==
-        "map.json:/values: is not a list. Found: 3. Give a list.\n");
+        "map.json:/values: has the wrong type. Found: 3. Write a list.\n");
   CHECK(scratch.simsgd("import a.log --set workers").code == 2);
   CHECK(scratch.simsgd("import a.log --set workers=1 --set workers=2").err ==
         "--set: sets the same key twice. Found: workers=2. Keep one of the two.\n");
@@ -175,7 +175,7 @@ TEST_CASE(
   const Outcome refused = scratch.simsgd("run s.json --set '/workload/measured_on=\"GPU X\"'");
   CHECK(refused.code == 2);
   CHECK(refused.err.find(
-            "/workload/measured_on: is another device than the cluster's A100, and the two have no rate") !=
+            "/workload/measured_on: is not the cluster's device A100, and no rate is known of both") !=
         std::string::npos);
 }
 

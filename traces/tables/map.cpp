@@ -88,7 +88,7 @@ void MapValue::fields(Fields& f) {
         "What it is divided by, a column or JSON pointer, or a list of them: a batch over samples a second is a step's time"}});
   f.text("quantity", quantity, "What it is, by a name with its SI unit: time_s, throughput_samples_per_s")
       .required();
-  f.text("unit", unit, "That it is written in: us, GB/s, 1").required();
+  f.text("unit", unit, "Unit that it is written in: us, GB/s, 1").required();
   f.raw("deviation", deviation, place_schema("Its standard deviation or half-width, in the same unit"));
   f.raw("samples", samples, place_schema("How many samples it is the mean of"));
   f.raw("labels", labels, object_schema("What tells it from the other values of its row"));
@@ -96,7 +96,7 @@ void MapValue::fields(Fields& f) {
 
 void MapBytes::fields(Fields& f) {
   f.raw("from", from, place_schema("Where the size stands"));
-  f.text("unit", unit, "That it is written in: B, KiB, MB").required();
+  f.text("unit", unit, "Unit that it is written in: B, KiB, MB").required();
   f.number("times", times, "What it is multiplied by: bytes of an element where elements are counted")
       .above(0);
 }

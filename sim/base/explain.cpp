@@ -1,4 +1,4 @@
-#include "scenarios/language/explain.hpp"
+#include "sim/base/explain.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "scenarios/language/errors.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/field.hpp"
+#include "sim/base/pointers.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -119,6 +118,15 @@ const Json& form_of(const Json& schema, const Json& value, Json& made) {
   return *node;
 }
 
+/// The number that `value` is or, where the schema wants a quantity, stands for as text.
+std::optional<double> number_of(const Json& schema, const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  const std::optional<Dimension> dimension = quantity_of(schema);
+  if (!dimension || !value.is_string()) return std::nullopt;
+  const ParsedQuantity parsed = parse_quantity(value.get_ref<const std::string&>(), *dimension);
+  return parsed.ok ? std::optional(parsed.value) : std::nullopt;
+}
+
 }  // namespace
 
 const Json* part_schema(const Json& form, const std::string& key) {
@@ -146,14 +154,6 @@ const Json* schema_at(const Json& schema, const Json& value, const std::vector<s
     here = value_at(*here, child("", token));
   }
   return found;
-}
-
-std::optional<double> number_of(const Json& schema, const Json& value) {
-  if (value.is_number()) return value.get<double>();
-  const std::optional<Dimension> dimension = quantity_of(schema);
-  if (!dimension || !value.is_string()) return std::nullopt;
-  const ParsedQuantity parsed = parse_quantity(value.get_ref<const std::string&>(), *dimension);
-  return parsed.ok ? std::optional(parsed.value) : std::nullopt;
 }
 
 Json in_si(const Json& schema, Json value) {
@@ -185,7 +185,19 @@ NumberRange range_of(const Json& schema) {
 }
 
 /// " from 1 to 8", " of at least 0".
-std::string bounds_in_words(const Json& schema) { return fields::bounds_text(range_of(schema)); }
+std::string bounds_in_words(const Json& schema) {
+  const NumberRange range = range_of(schema);
+  const auto bound = [](double value, const char* words) {
+    return std::isfinite(value) ? fmt::format("{} {}", words, value) : "";
+  };
+  const std::string low = bound(range.at_least, " of at least") + bound(range.above, " above");
+  const bool capped = range.at_most < kTypeBound;
+  const std::string high = (capped ? bound(range.at_most, " of at most") : "") + bound(range.below, " below");
+  if (low.empty() || high.empty()) return low + high;
+  if (std::isfinite(range.at_least) && capped)
+    return fmt::format(" from {} to {}", range.at_least, range.at_most);
+  return low + " and" + high;
+}
 
 std::string type_in_words(const std::string& type, const Json& schema) {
   if (type == "integer") return "a whole number" + bounds_in_words(schema);
@@ -225,8 +237,8 @@ Explanation wrong_type(const Json& schema, const Json& written) {
   return {"",
           dimension && written.is_string()
               ? parse_quantity(written.get_ref<const std::string&>(), *dimension).problem
-              : "has the wrong type",
-          "Write " + wanted(schema)};
+              : schema.value("x-problem", "has the wrong type"),
+          schema.value("x-write", "Write " + wanted(schema))};
 }
 
 void explain_value(const Json& schema, const Json& written, std::vector<Explanation>& all) {
@@ -305,7 +317,24 @@ void explain_object(const Json& schema, const Json& object, std::vector<Explanat
     all.push_back({"", "is empty", "Give " + one_of(keys()), true});
 }
 
-/// What the schema's own keywords say of a value, without those of its members.
+void add_defaults(const Json& form, Json& object) {
+  const auto properties = form.find("properties");
+  if (properties == form.end()) return;
+  for (const auto& [key, property] : properties->items())
+    if (const auto otherwise = property.find("default"); otherwise != property.end() && !object.contains(key))
+      object.emplace(key, *otherwise);
+}
+
+/// Writes 8.0 as 8 where a whole number is wanted.
+void make_whole(const Json& form, Json& value) {
+  const auto type = form.find("type");
+  if (!value.is_number_float() || type == form.end() || *type != "integer") return;
+  const double number = value.get<double>();
+  if (std::trunc(number) == number && std::fabs(number) < 0x1p53) value = static_cast<std::int64_t>(number);
+}
+
+}  // namespace
+
 std::vector<Explanation> explain_itself(const Json& form, const Json& value) {
   const std::optional<double> number = number_of(form, value);
   if (form.contains("x-quantity") ? !number : has_wrong_type(form, value)) return {wrong_type(form, value)};
@@ -323,72 +352,33 @@ std::vector<Explanation> explain_itself(const Json& form, const Json& value) {
   return all;
 }
 
-void add_defaults(const Json& form, Json& object) {
-  const auto properties = form.find("properties");
-  if (properties == form.end()) return;
-  for (const auto& [key, property] : properties->items())
-    if (const auto otherwise = property.find("default"); otherwise != property.end() && !object.contains(key))
-      object.emplace(key, *otherwise);
-}
-
-/// Writes 8.0 as 8 where a whole number is wanted.
-void make_whole(const Json& form, Json& value) {
-  const auto type = form.find("type");
-  if (!value.is_number_float() || type == form.end() || *type != "integer") return;
-  const double number = value.get<double>();
-  if (std::trunc(number) == number && std::fabs(number) < 0x1p53) value = static_cast<std::int64_t>(number);
-}
-
-/// One walk through a value and its schema side by side. It fills in what is missing, and finds what is
-/// wrong.
-class SchemaWalk {
- public:
-  SchemaWalk(bool completes, bool explains) : completes_(completes), explains_(explains) {}
-
-  void enter(const Json& schema, Json& value) {
-    Json made;
-    const Json& form = form_of(schema, value, made);
-    if (value.is_object()) {
-      if (completes_) add_defaults(form, value);
-      for (auto member = value.begin(); member != value.end(); ++member)
-        if (const Json* of_member = part_schema(form, member.key()))
-          enter_part(*of_member, *member, member.key());
-    } else if (const Json* items = element_schema(form); value.is_array() && items != nullptr) {
-      for (std::size_t i = 0; i < value.size(); ++i) enter_part(*items, value[i], i);
-    } else if (completes_) {
-      make_whole(form, value);
+std::vector<Explanation> complete(const Json& schema, Json& value) {
+  Json made;
+  const Json& form = form_of(schema, value, made);
+  std::vector<Explanation> all;
+  const auto enter = [&all](const Json& of_part, Json& part, const auto& key) {
+    for (Explanation& each : complete(of_part, part)) {
+      each.pointer.insert(0, child("", key));
+      all.push_back(std::move(each));
     }
-    if (!explains_) return;
-    for (Explanation& each : explain_itself(form, value)) found_.push_back(std::move(each));
+  };
+  if (value.is_object()) {
+    add_defaults(form, value);
+    for (auto member = value.begin(); member != value.end(); ++member)
+      if (const Json* of_member = part_schema(form, member.key())) enter(*of_member, *member, member.key());
+  } else if (const Json* items = element_schema(form); value.is_array() && items != nullptr) {
+    for (std::size_t i = 0; i < value.size(); ++i) enter(*items, value[i], i);
+  } else {
+    make_whole(form, value);
   }
-
-  std::vector<Explanation> found() && { return std::move(found_); }
-
-  template <class Key>
-  void enter_part(const Json& schema, Json& part, const Key& key) {
-    std::size_t fresh = found_.size();
-    enter(schema, part);
-    for (; fresh < found_.size(); ++fresh) found_[fresh].pointer.insert(0, child("", key));
-  }
-
- private:
-  bool completes_, explains_;
-  std::vector<Explanation> found_;
-};
-
-void add_to(ErrorList& errors, const std::vector<Explanation>& found, const Json& value,
-            const Provenance& origins, const std::set<std::string>& incomplete) {
-  for (const Explanation& each : found) {
-    if (!each.about_missing_key) {
-      errors.add(value, origins, each.pointer, each.problem, each.remedy);
-    } else if (!incomplete.contains(each.pointer)) {
-      const Origin origin = origins.at(each.pointer);
-      errors.add(each.pointer, {origin.file, origin.pointer, each.problem, "", each.remedy});
-    }
-  }
+  for (Explanation& each : explain_itself(form, value)) all.push_back(std::move(each));
+  return all;
 }
 
-}  // namespace
+Json with_defaults(const Json& schema, Json value) {
+  complete(schema, value);
+  return value;
+}
 
 std::string wanted(const Json& schema) {
   if (schema.contains("x-forms")) {
@@ -404,37 +394,6 @@ std::string wanted(const Json& schema) {
   const Json type = schema.value("type", Json("object"));
   for (const Json& each : type) types.push_back(type_in_words(each.get<std::string>(), schema));
   return one_of(types);
-}
-
-std::vector<Explanation> explain(const Json& schema, Json value) {
-  SchemaWalk walk(false, true);
-  walk.enter(schema, value);
-  return std::move(walk).found();
-}
-
-Json with_defaults(const Json& schema, Json value) {
-  SchemaWalk(true, false).enter(schema, value);
-  return value;
-}
-
-Json checked(const Json& schema, Json value, const Provenance& origins,
-             const std::set<std::string>& incomplete, ErrorList& errors) {
-  SchemaWalk walk(true, true);
-  walk.enter(schema, value);
-  add_to(errors, std::move(walk).found(), value, origins, incomplete);
-  return value;
-}
-
-void check_member(const Json& schema, const std::string& key, Json& object, const Provenance& origins,
-                  const std::set<std::string>& incomplete, ErrorList& errors) {
-  SchemaWalk walk(true, true);
-  walk.enter_part(*part_schema(schema, key), object[key], key);
-  add_to(errors, std::move(walk).found(), object, origins, incomplete);
-}
-
-void check_keys(const Json& schema, const Json& object, const Provenance& origins,
-                const std::set<std::string>& incomplete, ErrorList& errors) {
-  add_to(errors, explain_itself(schema, object), object, origins, incomplete);
 }
 
 }  // namespace simsgd
