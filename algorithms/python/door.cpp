@@ -14,7 +14,7 @@ namespace simsgd::python {
 namespace {
 
 constexpr const char* kDoor = "simsgd.door";
-constexpr int kMostInAStep = 10000;  // a step without an end fills the memory
+constexpr int kMostInAStep = 4096;  // a step without an end fills the memory
 
 /// Python calls it with the capsule of a door first.
 template <auto method>
