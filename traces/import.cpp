@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/pointers.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/reading/json.hpp"
 #include "traces/tables/map.hpp"
@@ -169,13 +170,9 @@ class Import {
 
   // What the map has there, as JSON.
   std::string found_at(const std::string& key) const {
-    try {
-      const Json::json_pointer pointer(key);
-      if (key.empty() || !map_.contains(pointer)) return "";
-      return printable(map_.at(pointer).dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200));
-    } catch (const Json::exception&) {
-      return "";
-    }
+    const Json* const found = key.empty() ? nullptr : value_at(map_, key);
+    if (found == nullptr) return "";
+    return printable(found->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200));
   }
 
   static InputError without_rows(const ImportedFile& file) {

@@ -22,9 +22,8 @@ void StragglerPlugin::form(Json& form) const {
 }
 
 MadeStraggler make_straggler(const Json& object, const StragglerSetup& setup) {
-  if (!object.contains("name")) reject("name", "is missing", "Give a value for it");
   const StragglerPlugin& plugin =
-      find_plugin(straggler_plugins(), object["name"].get<std::string>(), "kind of straggler");
+      find_plugin(straggler_plugins(), RawValue(object).name(), "kind of straggler");
   Json own = object;
   StragglerCommon common;
   take_options(common, own);
