@@ -256,7 +256,7 @@ TEST_CASE("a real run keeps the notes of its job, and adds its own") {
   REQUIRE(notes.size() > 2);
   const auto own = std::find(notes.begin(), notes.end(), "/stragglers/0 has no effect: its probability is 0");
   REQUIRE(notes.end() - own > 1);
-  CHECK(own[1].get<std::string>().starts_with("The network is the one between the ranks"));
+  CHECK(own[1].get<std::string>().starts_with("The network is the real one between the ranks"));
 }
 
 TEST_CASE("a directory that cannot be written to is refused before the run, once") {
@@ -324,9 +324,9 @@ TEST_CASE("ranks that were started apart are refused before they begin, in one s
        one +
            ":/stop/steps: differs between rank 0 and rank 1. Found: 7, but 5 on rank 0. Give all ranks the same scenario."},
       {run + one + next + SIMSGD_MEASURE_PROGRAM + " network --max-bytes 8",
-       "Rank 1 was started with \"network --max-bytes 8\", rank 0 with \"run " + one +
-           "\": give all ranks the same verb and options."},
-      {run + one + next + run + "-", "Rank 1 was started with \"run -\", rank 0 with"},
+       "Rank 1 was started with \"network --max-bytes 8\", and rank 0 with \"run " + one +
+           "\". Give all ranks the same command and options."},
+      {run + one + next + run + "-", "Rank 1 was started with \"run -\", and rank 0 with"},
       {run + one + next + run + one + " --schedules scenario", "Rank 1 was started with"},
       {run + one + next + run + one + " --patiense 3", "Rank 1 was started with"},
   };
