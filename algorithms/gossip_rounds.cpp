@@ -156,9 +156,10 @@ Tensor MatchingRounds::mix(Worker& worker, std::uint64_t round, const Tensor& mo
 namespace {
 
 [[noreturn]] void refuse_unknown_eigenvalues(const LogicalGraph& graph, const std::string& key) {
-  reject(key,
-         fmt::format("needs the eigenvalues of a graph of {} workers, which are not known", graph.workers),
-         "Give alpha, or use a graph with a closed form, such as ring, torus or exponential");
+  reject(
+      key,
+      fmt::format("needs the eigenvalues of the graph, which are not computed for {} workers", graph.workers),
+      "Give alpha, or use a graph with a closed form, such as ring, torus or exponential");
 }
 
 MixingWeights weights_of(const NeighbourRoundsOptions& options, const LogicalGraph& graph) {
@@ -178,7 +179,7 @@ std::vector<double> probabilities_of(const MatchingRoundsOptions& options, const
     return std::vector<double>(matchings, options.budget);
   if (graph.workers > kMostForProbabilities)
     reject("probabilities",
-           fmt::format("can be optimised for at most {} workers, and there are {}", kMostForProbabilities,
+           fmt::format("can be optimised for at most {} workers, and this run has {}", kMostForProbabilities,
                        graph.workers),
            "Set probabilities to uniform");
   return optimise_probabilities(graph, options.budget).probabilities;

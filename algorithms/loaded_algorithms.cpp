@@ -48,7 +48,7 @@ void check_abi(const std::string& file, const PluginAbi& theirs) {
            again);
   if (theirs.layout != kOurs.layout)
     refuse(file,
-           fmt::format("was built with other headers of SimSGD {}, in which classes are laid out differently",
+           fmt::format("was built with other headers of SimSGD {}, whose classes are laid out differently",
                        kOurs.version),
            again);
 }
@@ -64,7 +64,7 @@ std::vector<AlgorithmPlugin> algorithms_of(const std::string& file) {
   auto* const abi = function_of<const PluginAbi*()>(library, "simsgd_plugin_abi");
   auto* const fill = function_of<void(std::vector<AlgorithmPlugin>*)>(library, "simsgd_plugin_algorithms");
   if (abi == nullptr || fill == nullptr)
-    refuse(file, "is a library, and none of training methods",
+    refuse(file, "is a library without training methods",
            "Write SIMSGD_PLUGIN at the end of one of its sources (algorithms/plugin_library.hpp)");
   check_abi(file, *abi());
   std::vector<AlgorithmPlugin> table;
@@ -80,8 +80,8 @@ void add(std::vector<AlgorithmPlugin>& all, const std::string& file) {
     const auto same = [&](const AlgorithmPlugin& other) { return other.info.name == name; };
     if (name == "python" || std::any_of(algorithm_plugins().begin(), algorithm_plugins().end(), same) ||
         std::any_of(all.begin(), all.end(), same))
-      refuse(file, fmt::format("has a method \"{}\", and there is one of that name", name),
-             "Give it another name");
+      refuse(file, fmt::format("defines the method \"{}\", and a method of that name already exists", name),
+             "Rename the method");
     all.push_back(std::move(plugin));
   }
 }

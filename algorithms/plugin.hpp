@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@ struct AlgorithmContext {
   const OptimizerSpec* optimizer = nullptr;  ///< null in tests that need none
   const Learner* learner = nullptr;          ///< null where only time is simulated
   std::vector<Note>* notes = nullptr;        ///< receives what the result will leave out; null: nobody asks
+  std::function<std::string(const std::string&)> find_file{};  ///< path of a file that the options name
 };
 
 using MadeAlgorithm = std::unique_ptr<const Algorithm>;

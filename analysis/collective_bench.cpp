@@ -140,7 +140,8 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
         throw ConfigError(InputError{
             "--fidelity", "",
             fmt::format("would simulate flows among {} ranks, because {}", cluster.workers(), choice.reason),
-            "auto", "Use --fidelity steps, which ignores that, or ask for flows and wait"});
+            "auto",
+            "Use --fidelity steps, which ignores shared links, or --fidelity flows, which takes long"});
       simulated.push_back({std::move(plan), choice.fidelity, times.size()});
       times.push_back(0);
       continue;

@@ -46,8 +46,7 @@ SheetComputing computing_of(const nlohmann::json& resolved, const Job& job) {
   if (is_noted(job, "scaled-device-time")) return {kSheetModelled, "scaled from another device here"};
   if (!is_noted(job, "extrapolated-device-time")) return {kSheetMeasured, "measured on one device here"};
   const double batches = measured_batches(resolved.at("workload"), job);
-  return {sheet_in_proportion(batches),
-          fmt::format("in proportion from {:.3g} times the batch here", batches)};
+  return {sheet_in_proportion(batches), fmt::format("scaled from {:.3g} times the batch here", batches)};
 }
 
 /// `seconds_of`: a metric by its name, 0 where there is none.
@@ -204,11 +203,10 @@ std::string data_sheet_note(const std::optional<SheetComputing>& computing) {
   const std::string communicate =
       fmt::format("{:.2g} to {:.2g} times as long to communicate", kSheetCommunication.low.back(),
                   kSheetCommunication.high.back());
-  const std::string opening =
-      "this cluster has no draws of a calibration, so intervals are those of data sheets: ";
+  const std::string opening = "this cluster is not calibrated, so intervals come from data sheets: ";
   if (!computing)
     return fmt::format(
-        "{}nine tenths of published operations took {:.2g} to {:.2g} times as long; the lower end is the least that was measured where nothing can hide it",
+        "{}nine tenths of published operations took {:.2g} to {:.2g} times as long; the lower end is the least that was measured without overlap",
         opening, kSheetLeastCommunication, kSheetCommunication.high.back());
   return fmt::format(
       "{}nine tenths of published steps took {:.2g} to {:.2g} times as long to compute ({}), and {}; the lower end keeps {:.2g} of the time lost to communication, less what computing could hide",

@@ -133,7 +133,7 @@ Reach ParameterDraws::reach_of_operation(const std::string& operation) {
   const Reach reach = operation_reach(fitted, operation);
   if (reach.back() > 0)
     notes_.push_back(fmt::format(
-        "{} was not fitted, only {}: intervals reach as far as such operations were off on four devices of the book",
+        "{} was not fitted, only {}: intervals are as wide as the errors of such operations on four devices of the book",
         operation, fmt::join(fitted, ", ")));
   return reach;
 }
@@ -145,7 +145,7 @@ bool ParameterDraws::is_unlike_batch(const std::string& name, const Json& worklo
     const double batch = workload.at("batch").get<double>();
     if (!batch_is_unlike(each.batches, batch)) return false;
     notes_.push_back(fmt::format(
-        "{} was fitted with a batch of {}, and has {:g} here: a step's fixed cost, and what hides behind it, are others, and how far off its times are is unknown",
+        "{} was fitted with a batch of {}, and has {:g} here: a step's fixed cost and its overlap differ, so the error of its times is unknown",
         name, fmt::join(each.batches, ", "), batch));
     return true;
   }
@@ -160,14 +160,14 @@ bool ParameterDraws::is_unlike(const char* what, const std::optional<std::vector
   if (fitted->empty()) {
     if (notes_.empty() || !notes_.back().starts_with("no run was fitted"))
       notes_.emplace_back(
-          "no run was fitted, only operations: for communication intervals are those of the calibration, for computing those of data sheets");
+          "no run was fitted, only operations: intervals of communication come from the calibration, those of computing from data sheets");
     return false;
   }
   notes_.push_back(fmt::format(
       "no measurement of this {} was fitted ({} is not among {}): {}", what, name, fmt::join(*fitted, ", "),
       told
-          ? "intervals reach as far as those were off that were left out of the fit"
-          : "how far off its times are is unknown, and intervals reach as far as other networks' were off that were left out of other fits"));
+          ? "intervals are as wide as the errors of those that were left out of the fit"
+          : "the error of its times is unknown, and intervals are as wide as the errors of networks that were left out of other fits"));
   return !told;
 }
 
@@ -223,7 +223,7 @@ void ParameterDraws::choose_settings(const Json& resolved) {
       continue;
     }
     notes_.push_back(fmt::format(
-        "{} is {} here, and the cluster was calibrated with {}: it is not drawn, and intervals leave its uncertainty out",
+        "{} is {} here, and the cluster was calibrated with {}: it is not drawn, and intervals do not include its uncertainty",
         name_of(each), shown_value(*here), shown_value(fitted)));
   }
 }
@@ -238,12 +238,12 @@ bool ParameterDraws::is_changed(const std::string& pointer) const {
 void ParameterDraws::note(int workers, double bytes, bool operation) {
   if (!changed_.empty())
     notes_.push_back(fmt::format(
-        "{} of the cluster's calibrated numbers {} another value here ({}): intervals leave {} uncertainty out",
+        "{} of the cluster's calibrated numbers {} another value here ({}): intervals do not include {} uncertainty",
         changed_.size(), changed_.size() == 1 ? "has" : "have", changed_.front(),
         changed_.size() == 1 ? "its" : "their"));
   if (factor_ > 1.01)
     notes_.push_back(fmt::format(
-        "the cluster was calibrated {}{}, and is used with {} workers and {} of {:.3g} bytes: parameters are drawn {:.1f} times as wide",
+        "the cluster was calibrated {}{}, and is used with {} workers and {} of {:.3g} bytes: parameters are drawn from a range {:.1f} times as wide",
         calibration_.measured.workers
             ? fmt::format("among {:g} to {:g} workers", calibration_.measured.workers->low,
                           calibration_.measured.workers->high)

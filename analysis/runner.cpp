@@ -165,7 +165,7 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
   for (const std::string& note : draws.notes()) document["notes"].push_back(note);
   if (drawn.failed > 0)
     document["notes"].push_back(
-        fmt::format("{} of the runs that intervals are made of failed", drawn.failed));
+        fmt::format("{} of the runs that intervals are computed from failed", drawn.failed));
 }
 
 }  // namespace

@@ -154,7 +154,8 @@ std::string command_of(const std::string& scenario, const Candidate& best) {
 void print_advice(const AdviseVerb& verb, const Candidates& candidates, const Advice& advice, bool study) {
   constexpr std::size_t kMostShown = 3;
   const std::size_t circumstances = advice.circumstances.size();
-  fmt::print("{} candidates, compared by {}{}; {} full runs' cost.\n\n{}", advice.candidates, advice.meaning,
+  fmt::print("{} candidates, compared by {}{}, at the cost of {} full runs.\n\n{}", advice.candidates,
+             advice.meaning,
              circumstances > 1 ? fmt::format(", geometric mean over {} circumstances", circumstances)
              : advice.circumstances.front().empty() ? ""
                                                     : ", under " + printable(advice.circumstances.front()),
@@ -164,21 +165,20 @@ void print_advice(const AdviseVerb& verb, const Candidates& candidates, const Ad
     return [verdict](const RankedCandidate& each) { return each.verdict == verdict; };
   };
   if (std::any_of(advice.ranked.begin(), advice.ranked.end(), is(statistics::Verdict::undecided)))
-    fmt::print("\nundecided: they differ by less than the model is off by (docs/statistics.md).\n");
+    fmt::print("\nundecided: they differ by less than the model's error (docs/statistics.md).\n");
   if (!advice.learns)
-    fmt::print(
-        "\nNothing here says how well each of them learns: the scenario has no \"target\" to reach.\n");
+    fmt::print("\nThis ranking does not consider how well they learn: the scenario has no \"target\".\n");
   for (const PrunedRound& each : advice.rounds)
     if (each.kept < each.ran)
       fmt::print(
           "\nAfter {:.0f} % of the steps {} of {} were dropped; the closest of them, {}, was {} behind.\n",
           100 * each.share, each.ran - each.kept, each.ran, printable(each.nearest),
           behind(each.nearest_behind));
-  print_reasons("are impossible here", advice.impossible);
+  print_reasons("cannot run here", advice.impossible);
   print_reasons("failed", advice.failed);
-  print_reasons("are beyond the limits", advice.beyond);
+  print_reasons("exceed the limits", advice.beyond);
   for (const std::string& note : advice.notes) fmt::print("\nnote: {}\n", printable(note));
-  fmt::print("\nThe best of them: {}{}\n",
+  fmt::print("\nTo run the best: {}{}\n",
              printable(command_of(verb.scenario, candidates.all[advice.ranked.front().candidate])),
              study ? " --point 0" : "");
 }
@@ -188,13 +188,13 @@ int check(const AdviseVerb& verb, const Study& study, const Candidates& all, con
   const AdviceCheck checked = check_advice(study, all, advice, settings);
   fmt::print(
       verb.json ? stderr : stdout,
-      "\nOf all {} in full, which cost {} runs against {}: the advised one is {} with the first seed{}. {}\n",
+      "\nChecked against all {} candidates in full ({} runs instead of {}): the advised one is {} with the first seed{}. {}\n",
       checked.ran, checked.ran * all.circumstances.size(), number(advice.spent),
       checked.rank == 1 ? "the best" : fmt::format("number {}", checked.rank),
       checked.rank == 1
           ? ""
           : fmt::format(", {} behind {} over the seeds", behind(checked.behind), shown(checked.best)),
-      checked.best_or_tie ? "It is the best or a tie with it." : "It is worse than the best.");
+      checked.best_or_tie ? "It is the best, or ties with the best." : "It is worse than the best.");
   return checked.best_or_tie ? 0 : 1;
 }
 

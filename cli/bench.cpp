@@ -117,8 +117,8 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
   const Overrides overrides = verb.overrides.overrides();
   for (const auto& [pointer, value] : overrides.set)
     if (pointer != "/cluster" && !pointer.starts_with("/cluster/"))
-      usage_error("--set", "is outside the cluster, which is all that a benchmark takes from a scenario",
-                  pointer, "Did you mean /cluster" + pointer + "?");
+      usage_error("--set", "is outside the cluster, and a benchmark uses nothing else of a scenario", pointer,
+                  "Did you mean /cluster" + pointer + "?");
   settings.seed = overrides.seed.value_or(1);
   Loading loading = load_around_cluster(
       verb.cluster, verb.workers_option->count() > 0 ? std::optional(verb.workers) : std::nullopt, overrides);

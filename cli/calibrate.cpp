@@ -68,8 +68,8 @@ int finish(const CalibrateVerb& verb, const Calibration& calibration, const std:
 /// Logs need no spec: one is made of them.
 int calibrate_logs_verb(const CalibrateVerb& verb) {
   if (!verb.data.empty())
-    throw ConfigError({"--data", "", "is about the files of a spec, and these are logs", verb.data,
-                       "Name the logs with their paths"});
+    throw ConfigError({"--data", "", "applies to a spec, and these files are logs", verb.data,
+                       "Drop it, and give the paths of the logs"});
   const LogSpec logs = spec_of_logs(
       verb.files, {verb.gpus_per_node > 0 ? std::optional(verb.gpus_per_node) : std::nullopt, verb.device});
   for (const std::string& note : logs.notes) fmt::print(stderr, "note: {}\n", printable(note));
@@ -84,7 +84,8 @@ void refuse_options_of_logs(const CalibrateVerb& verb) {
                                       {verb.gpus_per_node > 0, "--gpus-per-node"},
                                       {!verb.written_spec.empty(), "--spec"}})
     if (given)
-      errors.push_back({option, "", "is about logs, and this is a spec", verb.files.front(), "Leave it out"});
+      errors.push_back(
+          {option, "", "applies to logs, and this file is a spec", verb.files.front(), "Leave it out"});
   if (!errors.empty()) throw ConfigError(std::move(errors));
 }
 
@@ -119,7 +120,8 @@ double share_of(const std::string& text) {
     read = 0;
   }
   if (read == 0 || read != number.size() || value < 0)
-    throw ConfigError({"--max-error", "", "is not an error", text, "Write a share such as 5% or 0.05"});
+    throw ConfigError(
+        {"--max-error", "", "is not a limit of an error", text, "Write a share such as 5% or 0.05"});
   return percent ? value / 100 : value;
 }
 
@@ -144,7 +146,7 @@ int validate_verb(const CalibrateVerb& verb) {
       verb.most_error.empty() ? std::nullopt : std::optional(share_of(verb.most_error));
   Spec spec = load_spec(verb.files.front());
   if (spec.tests.empty())
-    throw ConfigError({spec.file, "/tests", "is missing, so that there is nothing to validate", "",
+    throw ConfigError({spec.file, "/tests", "is missing, so there is nothing to validate", "",
                        "Select measurements that are not fitted"});
   if (spec.stragglers) return validate_stragglers(verb, std::move(spec), most);
   const auto calibration = calibrate(std::move(spec), settings_of(verb));

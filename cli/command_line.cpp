@@ -49,8 +49,8 @@ std::pair<const CLI::App*, std::string> verb_of(const CLI::App& app, const std::
       for (const CLI::App* verb : verbs)
         if (!verb->get_group().empty()) names.push_back(verb->get_name());
       const std::string near = nearest(word, names);
-      throw ConfigError({written, "", "has no verb of this name", printable(word),
-                         (near.empty() ? "" : "Did you mean " + near + "? ") + "There is " + one_of(names)});
+      throw ConfigError({written, "", "has no such command", printable(word),
+                         (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(names)});
     }
     at = *next;
     written += " " + word;
@@ -128,7 +128,7 @@ int run_verb(std::vector<std::string> words) {
     if (errors.empty()) {
       std::vector<std::string> surplus = app.remaining(true);
       std::reverse(surplus.begin(), surplus.end());
-      errors.push_back({asked.second, "", "takes no such argument",
+      errors.push_back({asked.second, "", "got an unexpected argument",
                         printable(fmt::format("{}", fmt::join(surplus, " "))),
                         asked.second + " --help shows what it takes"});
     }
@@ -137,7 +137,7 @@ int run_verb(std::vector<std::string> words) {
     std::ostringstream help, problem;
     const int code = app.exit(error, help, problem);
     print_wrapped("{}", help.str());
-    fmt::print(stderr, "{}", printable_lines(problem.str()));
+    print_error("{}", printable_lines(problem.str()));
     return code == 0 ? 0 : 2;
   }
   return exit_code.value;
@@ -161,7 +161,7 @@ int run_command_line(std::vector<std::string> words, std::vector<InputError>* er
     return run_verb(std::move(words));
   } catch (const ConfigError& error) {
     if (errors != nullptr) *errors = error.errors();
-    fmt::print(stderr, "{}\n", error.what());
+    print_error("{}\n", error.what());
     if (error.errors().size() > 1)
       fmt::print(stderr, "{} errors; nothing was run or written.\n", error.errors().size());
     return 2;
@@ -169,18 +169,17 @@ int run_command_line(std::vector<std::string> words, std::vector<InputError>* er
     fmt::print(stderr, "Interrupted.\n");
     return 130;
   } catch (const RunError& error) {
-    fmt::print(stderr, "{}\n", printable(error.what()));
+    print_error("{}\n", printable(error.what()));
     return 1;
   } catch (const std::system_error& error) {  // fmt, on a full disk or a closed pipe
     fmt::print(stderr, "Cannot write the output: {}\n", error.code().message());
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(
-        stderr,
+    print_error(
         "Out of memory. Ask for less at once (fewer workers, a smaller model, a shorter file), or use a machine with more memory.\n");
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "SimSGD failed, which is a defect of SimSGD: {}\n", printable(error.what()));
+    print_error("This is a bug in SimSGD: {}\n", printable(error.what()));
     return 1;
   }
 }

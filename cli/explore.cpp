@@ -39,8 +39,8 @@ std::string libraries() {
 
 void say(int port, const live::Source& source) {
   for (const std::string& reason : source.reasons) fmt::print(stderr, "{}\n", printable(reason));
-  if (!source.is_kept) fmt::print(stderr, "Runs are kept until the end; -o F.db keeps them for good.\n");
-  fmt::print(stderr, "Serving on this machine alone; Ctrl-C ends it.\n");
+  if (!source.is_kept) fmt::print(stderr, "Runs are deleted when the server stops; -o F.db keeps them.\n");
+  fmt::print(stderr, "Serving on this machine only; stop with Ctrl-C.\n");
   fmt::print("http://127.0.0.1:{}/\n", port);
   std::fflush(stdout);
 }

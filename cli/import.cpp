@@ -36,7 +36,7 @@ std::map<std::string, std::string> constants_of(const std::vector<std::string>& 
       errors.push_back(
           {"--set", "", "is not an assignment", printable(argument), "Write key=value, such as workers=8"});
     else if (!constants.emplace(argument.substr(0, equals), argument.substr(equals + 1)).second)
-      errors.push_back({"--set", "", "sets one key twice", printable(argument), "Keep one of the two"});
+      errors.push_back({"--set", "", "sets the same key twice", printable(argument), "Keep one of the two"});
   }
   if (!errors.empty()) throw ConfigError(std::move(errors));
   return constants;
@@ -103,10 +103,11 @@ struct RecordedFiles {
     std::vector<InputError> errors;
     const std::string& file = verb.files.front();
     if (!verb.workload.empty() && all.workloads.size() != 1)
-      errors.push_back({file, "", "shows no network", fmt::format("{} networks", all.workloads.size()),
+      errors.push_back({file, "", "does not contain exactly one network",
+                        fmt::format("{} networks", all.workloads.size()),
                         "Leave out --workload, or name files of one network"});
     if (!verb.stragglers.empty() && all.steps.empty())
-      errors.push_back({file, "", "shows no worker's steps", "", "Leave out --stragglers"});
+      errors.push_back({file, "", "contains no steps of workers", "", "Leave out --stragglers"});
     if (!errors.empty()) throw ConfigError(std::move(errors));
     if (!verb.workload.empty()) workload = workload_file(all.workloads.front(), file);
     if (!verb.stragglers.empty()) stragglers = straggler_file(all.steps);

@@ -62,7 +62,7 @@ void print_item(const ListedItem& item) {
   const std::string near = nearest(found, names);
   throw ConfigError(
       InputError{what, "", "is unknown", found,
-                 (near.empty() ? "" : "Did you mean " + near + "? ") + "There are " + one_of(names)});
+                 (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(names)});
 }
 
 Json item_json(const ListedItem& item) {
@@ -91,11 +91,11 @@ bool draw(const ListVerb& verb) {
   if (!one && (verb.dot || !verb.graph.set.empty()))
     throw ConfigError(InputError{
         verb.dot ? "--dot" : "--set", "",
-        verb.dot ? "is about one logical graph or topology" : "is about one logical graph", verb.kind,
+        verb.dot ? "applies to one logical graph or topology" : "applies to one logical graph", verb.kind,
         "Write list graphs NAME " +
             std::string(verb.dot ? "--dot, or list topologies NAME --dot" : "--set /key=value")});
   if (!verb.cluster.empty() && !network)
-    throw ConfigError(InputError{"--cluster", "", "is about the drawing of a topology", verb.kind,
+    throw ConfigError(InputError{"--cluster", "", "applies to the drawing of a topology", verb.kind,
                                  "Write list topologies NAME --dot --cluster FILE"});
   if (!verb.dot) return false;
   if (network) {
@@ -138,8 +138,8 @@ void print_items(const std::vector<ListedItem>& items, const ListVerb& verb) {
   for (const std::string& key : key_names()) all.push_back(key);
   if (const std::string whole = nearest(found, all); !whole.empty()) near = {whole};
   throw ConfigError(InputError{"KIND", "", "is unknown", found,
-                               (near.empty() ? "" : "Did you mean " + one_of(near) + "? ") + "There are " +
-                                   one_of(list_kinds()) + ", and keys of scenario files"});
+                               (near.empty() ? "" : "Did you mean " + one_of(near) + "? ") + "Choose " +
+                                   one_of(list_kinds()) + ", or a key of scenario files"});
 }
 
 void print_kinds() {

@@ -25,9 +25,9 @@ void set_option(const std::string& kind, const PluginInfo& info, const Json& for
   for (const auto& property : form["properties"].items())
     if (property.key() != "name") known.push_back(property.key());
   if (equals == std::string::npos || std::find(known.begin(), known.end(), key) == known.end())
-    throw ConfigError(
-        InputError{"--set", "", "sets no parameter of the " + kind + " \"" + info.name + "\"", text,
-                   known.empty() ? "It has none" : "Write /key=value, where the key is " + one_of(known)});
+    throw ConfigError(InputError{
+        "--set", "", "does not set a parameter of the " + kind + " \"" + info.name + "\"", text,
+        known.empty() ? "It has no parameters" : "Write /key=value, where the key is " + one_of(known)});
   const std::string value = text.substr(equals + 1);
   const Json json = Json::parse(value, nullptr, false);
   object[key] = json.is_discarded() ? Json(value) : json;

@@ -60,8 +60,7 @@ std::vector<ListedItem> algorithms() {
     }
     std::vector<std::string> lines = {"Sends: " + plugin.bytes};
     if (!traffic.empty()) lines.push_back(fmt::format("Kinds of traffic: {}", fmt::join(traffic, ", ")));
-    if (!metrics.empty())
-      lines.push_back(fmt::format("Spends time of its own on: {}", fmt::join(metrics, ", ")));
+    if (!metrics.empty()) lines.push_back(fmt::format("Also spends time on: {}", fmt::join(metrics, ", ")));
     if (!plugin.library.empty()) lines.push_back("From the library " + plugin.library);
     items.push_back(item_of(plugin, std::move(lines)));
     items.back().uses = {{"traffic", traffic}, {"activities", activities}};

@@ -25,7 +25,7 @@ int run_quickstart(const QuickstartVerb& verb) {
   if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
     fmt::print(
         stderr,
-        "Fashion-MNIST is not here (Debian's dataset-fashion-mnist): a generated data set is learned in its place.\n");
+        "Fashion-MNIST is not installed (Debian's dataset-fashion-mnist), so a generated data set takes its place.\n");
     set(R"(/learner/data={"name": "gaussian_mixture"})");
     set("/target=null");
   }

@@ -42,7 +42,7 @@ std::vector<int> workers_of(const std::string& list) {
     int worker = 0;
     const auto [rest, error] = std::from_chars(list.data() + begin, list.data() + end, worker);
     if (error != std::errc() || rest != list.data() + end || worker < 0)
-      errors.push_back({"--heal", "", "names no worker", printable(list.substr(begin, end - begin)),
+      errors.push_back({"--heal", "", "does not list workers", printable(list.substr(begin, end - begin)),
                         "Write numbers of workers, such as 3 or 3,4"});
     if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
     begin = end + 1;
@@ -87,8 +87,8 @@ int run_replay(ReplayVerb verb) {
   if (!verb.heal.empty()) verb.options.heal = workers_of(verb.heal);
   if (!verb.network.empty()) verb.options.network = network_factor(verb.network);
   if (verb.options.workers > 0 && (verb.options.ideal || !verb.options.heal.empty()))
-    throw ConfigError({"--workers", "", "cannot be had with --ideal or --heal", "",
-                       "Leave these out: the ideal is reported for every number of workers"});
+    throw ConfigError({"--workers", "", "cannot be combined with --ideal or --heal", "",
+                       "Drop these: the ideal is reported for every number of workers"});
   verb.options.infer = !verb.no_inferred;
   const OutputDirectory directory(verb.output);
   RecordedJob job = read_recorded_job(verb.files);

@@ -38,7 +38,7 @@ std::string text_of(const ReportVerb& verb, const faces::Report& made) {
 int write_report(const ReportVerb& verb) {
   if (verb.format == "html" && verb.output.empty() && verb.figures.empty())
     throw ConfigError(
-        {"simsgd report", "", "has no file for its page", "",
+        {"simsgd report", "", "needs a file for its page", "",
          "Name it with -o R.html, or ask for --format md, csv, vega or notebook, which go to standard output"});
   const StoredResults results(verb.database);
   std::vector<ResultStudy> studies = results.studies();

@@ -253,7 +253,7 @@ void export_curves(const ResultsCommand& command, const frame::Frame& frame) {
 
 void run_export(const ResultsCommand& command) {
   if (command.format == "tensorboard" && command.output.empty())
-    throw ConfigError({"--format", "", "has no folder for its event files", command.format,
+    throw ConfigError({"--format", "", "needs a folder for its event files", command.format,
                        "Name it with -o DIR, and give the same DIR to TensorBoard as --logdir"});
   std::size_t without = 0;
   if (command.format == "json") {

@@ -11,6 +11,7 @@
 #include "algorithms/python/method.hpp"
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "results/expected.hpp"
 #include "results/run_files.hpp"
@@ -57,7 +58,7 @@ Json workload_of(const std::string& path) {
   }
   const Imported recorded = import_files({path}, {});
   if (recorded.workloads.size() != 1)
-    throw ConfigError({"--workload", "", "shows no network, or several", path,
+    throw ConfigError({"--workload", "", "contains no network, or several", path,
                        "Name a workload file, or a trace of one rank"});
   return Json::parse(workload_file(recorded.workloads.front(), path));
 }
@@ -196,7 +197,9 @@ int run(const RunVerb& verb) {
   RunFiles files;
   if (!verb.directory.empty()) files = write_run(outcome, verb.directory);
   const std::string title = label.empty() ? title_of(outcome.document, scenario.file) : label;
-  fmt::print("{}", verb.json ? outcome.document.dump() + "\n" : run_summary(outcome.document, title, files));
+  fmt::print("{}", verb.json
+                       ? outcome.document.dump() + "\n"
+                       : with_wrapped_notes(run_summary(outcome.document, title, files), terminal_width()));
   if (!verb.check) return 0;
   const std::vector<ExpectedOutcome> outcomes = compare_expected(outcome.document);
   fmt::print(verb.json ? stderr : stdout, "\n{}", expected_table(outcomes));

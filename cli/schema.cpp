@@ -21,7 +21,7 @@ int print_schema(const std::string& kind) {
     const std::string near = nearest(kind, kinds);
     throw ConfigError(
         InputError{"KIND", "", "is unknown", kind,
-                   (near.empty() ? "" : "Did you mean " + near + "? ") + "There are " + one_of(kinds)});
+                   (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(kinds)});
   }
   fmt::print("{}", editor_schema_text(kind));
   return 0;

@@ -35,9 +35,9 @@ void check_whole_cells(const Shard& shard, const Study& study) {
     const bool has = std::binary_search(shard.positions.begin(), shard.positions.end(), i);
     if (named.emplace(study.points[i].cell, has).first->second == has) continue;
     throw ConfigError({"--points", "",
-                       "names some seeds of a combination whose seeds go on until it is certain",
+                       "names only some seeds of a combination, which runs seeds until its mean is certain",
                        std::to_string(i + (has ? 1 : 0)),
-                       "Name all of its seeds, or use --shard, which leaves them together"});
+                       "Name all of its seeds, or use --shard, which keeps them together"});
   }
 }
 
@@ -45,7 +45,7 @@ Shard listed_points(const SweepCommand& command, const Study& study) {
   std::string text = command.points;
   if (text == "-" && command.study == "-")
     throw ConfigError(
-        {"--points", "", "and STUDY are both standard input", text, "Name the file of one of them"});
+        {"--points", "", "reads standard input, and so does STUDY", text, "Give one of them as a file"});
   if (text == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
   Shard shard = parse_points(text);
   if (shard.positions.back() >= study.points.size())
@@ -124,9 +124,9 @@ void print_totals(const Study& study, const SweepSettings& settings,
   int runs = 0;
   for (const PointEstimate& each : estimates) runs += runs_with_intervals(each.runs_per_draw, settings.draws);
   if (runs > static_cast<int>(estimates.size()))
-    fmt::print("With {} draws for intervals they are {} runs.\n", settings.draws, runs);
+    fmt::print("With {} draws for intervals, that is {} runs.\n", settings.draws, runs);
   if (times.tried == 0) return;
-  fmt::print("{} at a time take {} {}{}: {} of them were tried.\n", settings.jobs,
+  fmt::print("{} at a time take {} {}{}, estimated from {} trial runs.\n", settings.jobs,
              times.open_ended ? "more than" : "about",
              human_time(before_s + wall_of_all_s(times.wall_s, settings.jobs)),
              study.seed_rule ? fmt::format(" with {} seeds each", study.seed_rule->at_least) : "",
@@ -186,7 +186,7 @@ int plan_sweep_command(const SweepCommand& command) {
   }
   fmt::print("{}: {} points, {} done, {} to run{}\n\n{}", printable(study.name), of_shard,
              of_shard - pending.size() - unneeded, pending.size(),
-             unneeded > 0 ? fmt::format(", {} more seeds where needed", unneeded) : "", text_rows(table));
+             unneeded > 0 ? fmt::format(", up to {} more seeds if needed", unneeded) : "", text_rows(table));
   print_totals(study, settings, estimates, times, before_s);
   return 0;
 }
@@ -221,7 +221,8 @@ void print_status(const SweepStatus& status) {
         fmt::print("failed: {}, point {}{}{}\n", printable(each.sweep.name), i + 1,
                    each.sweep.points[i].label.empty() ? "" : ": ", printable(each.sweep.points[i].label));
   if (status.queue_unknown)
-    fmt::print(stderr, "There is no squeue here, so tasks of Slurm that wait or run count as missing.\n");
+    fmt::print(stderr,
+               "squeue is not installed here, so waiting and running tasks of Slurm count as missing.\n");
 }
 
 void print_status_json(const SweepStatus& status) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/terminal.hpp"
 #include "scenarios/language/axes.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
@@ -52,7 +53,7 @@ int SweepOutput::finish() {
   if (command_.check) fmt::print(command_.json ? stderr : stdout, "\n{}", expected_table(outcomes_));
   std::fflush(stdout);
   const std::size_t told = std::min(failures_.size(), kMostFailures);
-  for (std::size_t i = 0; i < told; ++i) fmt::print(stderr, "{}\n", failures_[i]);
+  for (std::size_t i = 0; i < told; ++i) print_error("{}\n", failures_[i]);
   if (told < failures_.size())
     fmt::print(stderr, "... and {} more points failed.\n", failures_.size() - told);
   if (!failures_.empty()) return 3;
@@ -71,9 +72,9 @@ void SweepOutput::stopped() {
 void SweepOutput::begun(const SweepBegin& begin) {
   points_ = begin.points;
   to_run_ = begin.to_run;
-  if (points_ == 0) fmt::print(stderr, "This shard has none of the points.\n");
+  if (points_ == 0) fmt::print(stderr, "This shard contains no points.\n");
   if (points_ > to_run_)
-    fmt::print(stderr, "{} of {} points are in {} already{}.\n", points_ - to_run_, points_,
+    fmt::print(stderr, "{} of {} points are already in {}{}.\n", points_ - to_run_, points_,
                command_.database, to_run_ == 0 ? " (--force runs them again)" : "");
   if (begin.again > 0)
     fmt::print(stderr, "{} points are run again: {} has their results, but not their documents.\n",

@@ -157,7 +157,7 @@ int submit(const SubmitCommand& command) {
   const Missing missing = missing_points(command, study, points, sweep.id);
   fmt::print("{}: {} points, {} done, {} in the queue or running, {} to submit{}\n", printable(study.name),
              points.size(), missing.done, missing.in_work, missing.to_submit(),
-             missing.unneeded > 0 ? fmt::format(", {} more seeds where needed", missing.unneeded) : "");
+             missing.unneeded > 0 ? fmt::format(", up to {} more seeds if needed", missing.unneeded) : "");
   if (missing.units.empty()) {
     if (missing.in_work == 0) open_sink(command.database, {})->put(sweep);  // merges what tasks spooled
     return 0;

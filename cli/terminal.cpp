@@ -15,6 +15,7 @@ constexpr std::size_t kNarrowest = 30;  // below it, broken lines read worse tha
 
 /// Where a line goes on.
 std::size_t hanging(const std::string& line, std::size_t width) {
+  if (line.starts_with("- ")) return 2;
   const std::size_t begin = line.find_first_not_of(' '), gap = line.find("  ", begin),
                     text = gap == std::string::npos ? gap : line.find_first_not_of(' ', gap);
   if (text != std::string::npos && shown_width(line.substr(0, text)) <= 2 * width / 3)
@@ -36,8 +37,8 @@ std::size_t place_to_break(const std::string& line, std::size_t from, std::size_
 std::string wrapped_line(std::string line, std::size_t width) {
   const std::size_t begin = line.find_first_not_of(' ');
   if (shown_width(line) <= width || begin == std::string::npos) return line;
-  const bool command = line.compare(begin, 7, "simsgd ") == 0;
-  if (command && line.find('\'') != std::string::npos) return line;  // a break may lie in quotes
+  const bool command = begin > 0 && line.compare(begin, 7, "simsgd ") == 0;  // not an error of a verb
+  if (command && line.find('\'') != std::string::npos) return line;          // a break may lie in quotes
   const std::size_t indent = command ? begin + 4 : hanging(line, width), room = width - (command ? 2 : 0);
   std::string text;
   std::size_t from = begin;
@@ -53,28 +54,34 @@ std::string wrapped_line(std::string line, std::size_t width) {
   return text + line;
 }
 
-}  // namespace
-
-std::size_t terminal_width() {
-  if (isatty(STDOUT_FILENO) == 0) return 0;
-  const char* said = std::getenv("COLUMNS");
-  if (const int columns = said == nullptr ? 0 : std::atoi(said); columns > 0)
-    return static_cast<std::size_t>(columns);
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-std::string wrapped(const std::string& text, std::size_t width) {
+std::string wrapped_lines(const std::string& text, std::size_t width, const char* prefix) {
   if (width < kNarrowest) return text;
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
-    result += wrapped_line(text.substr(at, end - at), width);
+    const std::string line = text.substr(at, end - at);
+    result += line.starts_with(prefix) ? wrapped_line(line, width) : line;
     if (end == std::string::npos) break;
     result += '\n';
     at = end + 1;
   }
   return result;
+}
+
+}  // namespace
+
+std::size_t terminal_width(int stream) {
+  if (isatty(stream) == 0) return 0;
+  const char* said = std::getenv("COLUMNS");
+  if (const int columns = said == nullptr ? 0 : std::atoi(said); columns > 0)
+    return static_cast<std::size_t>(columns);
+  winsize size{};
+  return ioctl(stream, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+std::string wrapped(const std::string& text, std::size_t width) { return wrapped_lines(text, width, ""); }
+std::string with_wrapped_notes(const std::string& text, std::size_t width) {
+  return wrapped_lines(text, width, "- ");
 }
 
 }  // namespace simsgd

@@ -56,11 +56,11 @@ std::string started_apart(MPI_Comm world, const Started& own) {
   for (std::size_t rank = 1; rank < cards.size(); ++rank) {
     const Card& other = cards[rank];
     if (other.program_hash != first.program_hash)
-      return fmt::format("Rank {} is {}, rank 0 is {}: start the same program everywhere.", rank,
+      return fmt::format("Rank {} runs {}, and rank 0 runs {}. Start the same program on all ranks.", rank,
                          other.program.data(), first.program.data());
     if (other.does_hash != first.does_hash)
       return fmt::format(
-          "Rank {} was started with \"{}\", rank 0 with \"{}\": give all ranks the same verb and options.",
+          "Rank {} was started with \"{}\", and rank 0 with \"{}\". Give all ranks the same command and options.",
           rank, other.arguments.data(), first.arguments.data());
   }
   return "";
@@ -84,8 +84,8 @@ void require_one_scenario(MPI_Comm world, const std::string& file, const Json& r
   throw ConfigError(
       {.file = file,
        .pointer = pointer,
-       .problem = fmt::format("is not rank 0's at rank {}", place.rank),
-       .found = fmt::format("{}, and {} at rank 0", text_at(resolved, pointer), text_at(first, pointer)),
+       .problem = fmt::format("differs between rank 0 and rank {}", place.rank),
+       .found = fmt::format("{}, but {} on rank 0", text_at(resolved, pointer), text_at(first, pointer)),
        .remedy = "Give all ranks the same scenario"});
 }
 

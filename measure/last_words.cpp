@@ -67,10 +67,10 @@ void say_who_died() {
     sentence += ")";
   }
   if (gone > kMostNamed) sentence += " and others";
-  sentence += gone == 0
-                  ? "The run was ended by SIGTERM: somebody wanted it, or a rank of another machine has died"
-              : gone == 1 ? " has died, so the run ends here"
-                          : " have died, so the run ends here";
+  sentence +=
+      gone == 0 ? "The run was ended by SIGTERM: it was stopped on purpose, or a rank on another machine died"
+      : gone == 1 ? " has died, so the run ends here"
+                  : " have died, so the run ends here";
   sentence += ". It has no result, and no file was written.\n";
   if (this_rank_speaks()) sentence.say();
 }

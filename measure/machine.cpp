@@ -158,7 +158,7 @@ std::vector<Note> doubts(MPI_Comm world, const Trust& own) {
                      100 * overslept_s / slept_s, 1e3 * worst.longest_oversleep_s));
   if (worst.late_values_s > kShare * worst.wall_s)
     note(fmt::format(
-        "a rank's values were not computed when the workload's time for them was over, for {:.3g} of {:.3g} s. Use a smaller learner, fewer ranks or more cores.",
+        "for {:.3g} of {:.3g} s a rank was still computing its values after the workload's time for them. Use a smaller learner, fewer ranks or more cores.",
         worst.late_values_s, worst.wall_s));
   if (std::abs(worst.clock_step_s) > kStep_s)
     note(fmt::format("the machine's clock was set by {:.3g} s during the run.", worst.clock_step_s));

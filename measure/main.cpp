@@ -99,26 +99,27 @@ std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, co
   const auto note = [&notes](std::string text) { add_note(notes, {"real-run", std::move(text)}); };
   if (how.scenario_schedules)
     note(
-        "The network is the one between the ranks. Collectives go by the scenario's schedules, message by message: the messages carry the values, and sums come out of them in the schedule's order.");
+        "The network is the real one between the ranks. Collectives follow the scenario's schedules, message by message. Messages carry the values, which are added up in the schedule's order.");
   else
     note(
-        "The network is the one between the ranks, and MPI chooses the schedules; the scenario's network, host costs and schedules only serve predictions. Bytes sent are those of a schedule that sends least. Exchanges between neighbours, and what else a method has a schedule of its own for, go by that, message by message.");
+        "The network is the real one between the ranks, and MPI chooses the schedules; the scenario's network, host costs and schedules only affect predictions. Bytes sent are those of the schedule that sends least. Exchanges between neighbours, and other operations for which a method has its own schedule, follow that schedule, message by message.");
   const bool other_workload = scenario.resolved.at("workload") != "self";
   if (!job.learner)
     note(
-        "There is no learner: workers sleep for the workload's compute times, and messages carry zeros of the workload's sizes.");
+        "Without a learner, workers sleep for the workload's compute times, and messages carry zeros of the workload's sizes.");
   else if (emulates)
     note(fmt::format(
-        "Computing is emulated: values are the learner's ({} parameters), times and message sizes those of {}. Messages are filled up to the workload's sizes, and longer where the values need it.",
+        "Computing is emulated: values are the learner's ({} parameters), times and message sizes those of {}. Messages are padded to the workload's sizes, or longer where the values need it.",
         job.learner->parameters(), job.workload.name));
   else if (other_workload)
     note(fmt::format("Times and message sizes are the learner's ({} parameters in fp32), not those of {}.",
                      job.learner->parameters(), job.workload.name));
   if (job.learner && !emulates && (!job.cluster.node_speed.empty() || other_workload))
-    note("Computing takes the time it takes here: speeds of nodes and compute factors are not applied.");
+    note(
+        "Computing takes as long as it takes on this machine; speeds of nodes and compute factors are not applied.");
   if (job.learner && job.network.precision != Precision::fp32)
     note("Values are rounded to the scenario's precision, and travel in fp32.");
-  if (!job.stragglers.empty()) note("Stragglers' delays are slept through.");
+  if (!job.stragglers.empty()) note("Workers sleep for the delays of stragglers.");
   return notes;
 }
 
@@ -130,7 +131,7 @@ void require_roles(const Scenario& scenario, const Job& job) {
       {.file = scenario.file,
        .pointer = "/target/stop",
        .problem = fmt::format(
-           "cannot end a real run of {}: its workers never meet, so nobody knows at which instant the target is reached",
+           "cannot end a real run of {}: its workers never synchronise, so no rank knows when the target is reached",
            name),
        .found = "true",
        .remedy =
@@ -225,7 +226,7 @@ int run(Settings& settings, Ranks ranks) {
   } catch (const std::bad_alloc&) {
     why = "Out of memory. Use fewer ranks, a smaller model, or a machine with more memory.";
   } catch (const std::exception& error) {
-    why = fmt::format("SimSGD failed, which is a defect of SimSGD: {}", error.what());
+    why = fmt::format("This is a bug in SimSGD: {}", error.what());
   }
   directory.reset();
   end_all(ranks, why);

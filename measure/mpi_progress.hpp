@@ -101,7 +101,7 @@ class MpiProgress {
       const double waited_s = clock_.wall_s() - begin_s;
       if (waited_s > patience_s_)
         throw RunError(fmt::format(
-            "Rank {} has waited {:.0f} s for {} in step {}, and gives up: the algorithm's ranks do not agree on what they exchange, or another rank is stuck.",
+            "Rank {} has waited {:.0f} s for {} in step {}, and gave up: the algorithm's ranks do not agree on what they exchange, or another rank is stuck.",
             rank_, waited_s, what(), step_));
       check_end();
       rest(waited_s, under_way());

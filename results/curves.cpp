@@ -181,8 +181,8 @@ double number_in(const std::string& cell, const std::string& file, std::size_t l
   double value = 0;
   const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error != std::errc() || rest != cell.data() + cell.size())
-    throw ConfigError(InputError{file, "", fmt::format("has no number in line {}", line), cell,
-                                 "Give a file that a run wrote with --steps"});
+    throw ConfigError(InputError{file, "", fmt::format("has a cell that is not a number in line {}", line),
+                                 cell, "Give a file that a run wrote with --steps"});
   return value;
 }
 
@@ -233,7 +233,7 @@ StepValues read_steps(const std::filesystem::path& path) {
   for (std::size_t number = 2; std::getline(file, line); ++number) {
     const std::vector<std::string> cells = cells_of(line);
     if (cells.size() != header.size())
-      throw ConfigError(InputError{path.string(), "", fmt::format("has a broken line {}", number),
+      throw ConfigError(InputError{path.string(), "", fmt::format("has a malformed line {}", number),
                                    fmt::format("{} cells", cells.size()),
                                    fmt::format("Give {} cells", header.size())});
     const auto at = [&](const char* name) { return number_in(cells[places[name]], path.string(), number); };

@@ -52,7 +52,7 @@ std::vector<ExpectedOutcome> compare_expected(const OrderedJson& document, const
 
 std::string expected_table(const std::vector<ExpectedOutcome>& outcomes) {
   if (outcomes.empty())
-    return "No value is expected here: the scenario's \"expected\" has none whose \"when\" holds.\n";
+    return "Nothing to compare: the scenario's \"expected\" has no value whose \"when\" holds.\n";
   const bool points =
       std::any_of(outcomes.begin(), outcomes.end(), [](const auto& each) { return !each.point.empty(); });
   TextTable table;

@@ -243,7 +243,7 @@ class Columns {
     const std::string size =
         common_text(runs_, [](const RunView& run) { return run.text("/cluster/device/memory"); });
     const CommonUnit unit = common_bytes_unit(known(memory));
-    row(size.empty() ? "Memory per GPU" : "Memory per GPU, of " + size, unit, memory);
+    row(size.empty() || size == "0" ? "Memory per GPU" : "Memory per GPU, of " + size, unit, memory);
     if (runs_.size() == 1)
       for (const auto& [part, bytes] : runs_[0].memory())
         if (bytes > 0) row("  " + part, "", {unit.show(bytes)});

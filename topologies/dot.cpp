@@ -52,14 +52,14 @@ DotGraph parse_dot(const std::string& text, FileErrors& errors) {
   try {
     boost::read_graphviz(stream, graph, properties);
   } catch (const boost::directed_graph_error&) {
-    errors.refuse(0, "is a directed graph, and cables go both ways",
+    errors.refuse(0, "is a directed graph, but cables go both ways",
                   "Write graph { a -- b }, not digraph { a -> b }");
   } catch (const std::exception& error) {
-    errors.refuse(0, std::string("cannot be understood: ") + error.what(),
+    errors.refuse(0, std::string("cannot be parsed: ") + error.what(),
                   "Write DOT, such as graph { h0 [type=host]; h0 -- s [bandwidth=\"25 Gbps\"] }");
   }
   for (const std::string& exponent : exponents)
-    errors.add(0, "has a number with an exponent outside quotation marks, which DOT cuts", exponent,
+    errors.add(0, "has a number with an exponent outside quotation marks, which DOT cuts off", exponent,
                "Write \"1" + exponent + "\"");
   return graph;
 }

@@ -206,7 +206,7 @@ Shape shape_of(const DragonflyOptions& options, const NodeShape& nodes) {
            "Give at least " + std::to_string(needed));
   shape.global_links = *options.global_links;
   if (shape.global_links > shape.routers())
-    reject("global_links", "are more than the routers of a group",
+    reject("global_links", "is more than the routers of a group",
            "Give at most " + std::to_string(shape.routers()) + ", and a higher global_bandwidth");
   check_cables("groups", cables_of(shape));
   return shape;

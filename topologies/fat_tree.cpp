@@ -86,7 +86,8 @@ Network make_fat_tree(const FatTreeOptions& options, const NodeShape& shape) {
     return racks ? static_cast<int>(static_cast<std::int64_t>(node) * leaves / all) : node / leaf_nodes;
   };
   if (options.seed && !options.hashed)
-    reject("seed", "has no effect without hashed routing", "Give \"routing\": \"hashed\", or leave it out");
+    reject("seed", "has no effect without \"routing\": \"hashed\"",
+           "Give \"routing\": \"hashed\", or leave it out");
   const bool hashed = options.hashed;
   const std::uint64_t seed = options.seed.value_or(1);
   check_cables("spines", static_cast<std::int64_t>(leaves) * spines);

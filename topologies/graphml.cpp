@@ -54,18 +54,18 @@ class GraphmlReader {
     if (name == "key") {
       keys_.push_back({element["id"], element["for"], element["attr.name"], ""});
     } else if (name == "graph") {
-      if (++graphs_ > 1) return refuse(element, "is a graph inside or beside another one", "Write one graph");
+      if (++graphs_ > 1) return refuse(element, "is a second graph", "Write one graph");
       directed_ = element["edgedefault"] == "directed";
     } else if (name == "node") {
       if (!index_.emplace(element["id"], static_cast<int>(vertices_.size())).second)
-        errors_.add(element.line, "is a node that was there before", element["id"],
-                    "Give each node an id of its own");
+        errors_.add(element.line, "repeats the id of an earlier node", element["id"],
+                    "Give each node its own id");
       vertices_.push_back({element["id"], element.line, {}});
       data_ = &vertices_.back().data;
     } else if (name == "edge") {
       const std::string directed = element["directed"];
       if (directed == "true" || (directed_ && directed != "false"))
-        refuse(element, "is a directed edge, and cables go both ways",
+        refuse(element, "is a directed edge, but cables go both ways",
                "Write edgedefault=\"undirected\", and each cable once");
       edges_.push_back({element["source"], element["target"], element.line, {}});
       data_ = &edges_.back().data;
@@ -73,7 +73,7 @@ class GraphmlReader {
       key_ = element["key"];
       foreign_at_ = known(key_) ? 0 : depth_;
     } else if (name == "hyperedge" || name == "port" || name == "endpoint" || name == "locator") {
-      refuse(element, "is a <" + name + ">, which is not read", "Write nodes and edges");
+      refuse(element, "is a <" + name + ">, which is not supported", "Write nodes and edges");
     } else if (depth_ == 1 && name != "graphml") {
       refuse(element, "is a <" + name + ">, no GraphML", "Write <graphml>");
     } else if (name != "graphml" && name != "desc" && name != "default") {
@@ -120,7 +120,7 @@ class GraphmlReader {
     const auto a = index_.find(edge.source), b = index_.find(edge.target);
     for (const std::string& end : {edge.source, edge.target})
       if (!index_.contains(end))
-        errors_.add(edge.line, "joins a node that is not there", end, "Write the id of a node");
+        errors_.add(edge.line, "joins a node that does not exist", end, "Write the id of a node");
     const double bandwidth_Bps =
         bandwidth_of(value(edge.data, "edge", "bandwidth"), "bandwidth", edge.line, errors_);
     const double latency_s = latency_of(value(edge.data, "edge", "latency"), "latency", edge.line, errors_);

@@ -45,7 +45,7 @@ double quantity_of(const std::string& text, const std::string& what, Dimension d
   else if (bandwidth ? !(parsed.value > 0) : !(parsed.value >= 0))
     errors.add(line, what + (bandwidth ? " is not above 0" : " is below 0"), text, example);
   else if (parsed.value > (bandwidth ? kMostBps : kMostLatency_s))
-    errors.add(line, what + " is beyond what can be simulated", text,
+    errors.add(line, what + " is too large to be simulated", text,
                bandwidth ? "Give at most 1e18 bytes per second" : "Give at most 1e12 s");
   else
     return parsed.value;
@@ -107,7 +107,7 @@ std::string network_file_text(const std::string& path) {
   std::error_code failed;
   const std::filesystem::file_status status = std::filesystem::status(path, failed);
   if (!std::filesystem::exists(status))
-    refuse_file(path, "is not there", "Write the path of a network's file");
+    refuse_file(path, "does not exist", "Write the path of a network's file");
   if (!std::filesystem::is_regular_file(status))
     refuse_file(path, "is not a file", "Write the path of a file");
   std::ifstream stream(path, std::ios::binary);
@@ -117,7 +117,7 @@ std::string network_file_text(const std::string& path) {
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.size() > kMostFileBytes)
     refuse_file(path, fmt::format("is larger than {} MiB", kMostFileBytes >> 20),
-                "Leave out what is not the network, or use a topology of `simsgd list topologies`");
+                "Remove everything but the network, or use a topology of `simsgd list topologies`");
   return text;
 }
 
@@ -132,7 +132,7 @@ double latency_of(const std::string& text, const std::string& what, int line, Fi
 bool host_of(const std::string& type, const std::string& vertex, int line, FileErrors& errors) {
   if (!type.empty() && type != "host" && type != "switch")
     errors.add(line, fmt::format("type of \"{}\" is neither host nor switch", vertex), type,
-               "Write type=host where a node of the cluster is, type=switch elsewhere");
+               "Write type=host for the nodes of the cluster, type=switch for the rest");
   return type == "host";
 }
 
@@ -236,7 +236,7 @@ std::vector<int> hosts_of(const FileNetwork& file, const NodeShape& shape, FileE
   for (std::size_t v = 0; v < file.vertices.size(); ++v)
     if (file.vertices[v].host) hosts.push_back(static_cast<int>(v));
   if (hosts.empty())
-    errors.add(0, "has no host", "", "Say which vertices are hosts: type=host in GraphML and DOT");
+    errors.add(0, "has no host", "", "Mark hosts with type=host in GraphML and DOT");
   else if (hosts.size() < static_cast<std::size_t>(shape.nodes))
     errors.add(
         0, fmt::format("has {} host{} for {} nodes", hosts.size(), hosts.size() == 1 ? "" : "s", shape.nodes),
@@ -252,9 +252,9 @@ void check_vertices(const FileNetwork& file, FileErrors& errors) {
   for (std::size_t v = 0; v < file.vertices.size(); ++v)
     if (!joined[v] && file.vertices.size() > 1)
       errors.add(file.vertices[v].line,
-                 fmt::format("{} \"{}\" is joined to nothing", file.vertices[v].host ? "host" : "switch",
+                 fmt::format("{} \"{}\" has no cable", file.vertices[v].host ? "host" : "switch",
                              file.vertices[v].name),
-                 "", "Give it a cable, or leave it out");
+                 "", "Add a cable, or remove it");
 }
 
 void check_joined(const FileNetwork& file, const std::vector<int>& hosts, const RouteTable& table,
@@ -269,7 +269,7 @@ void check_joined(const FileNetwork& file, const std::vector<int>& hosts, const 
       if (from != to && !table.joins(from, to)) apart.push_back(name(from) + "\" to \"" + name(to));
   if (apart.empty()) return;
   errors.add(0, fmt::format("has no route from host {}", some_of(apart)), "",
-             file.whole_routes ? "List a route for each pair of hosts that are nodes, in both directions"
+             file.whole_routes ? "List a route for each pair of hosts, in both directions"
              : hosts_forward
                  ? "Add the cables that are missing"
                  : "Add the cables that are missing, or let hosts pass messages on: \"hosts_forward\": true");
@@ -295,8 +295,8 @@ Network network_of(const std::string& topology, FileNetwork file, bool hosts_for
       static_cast<std::int64_t>(hosts.size()) * static_cast<std::int64_t>(file.vertices.size());
   if (entries > kMostEntries) {
     errors.add(0,
-               fmt::format("has {} vertices, too many to keep their routes to {} nodes", file.vertices.size(),
-                           hosts.size()),
+               fmt::format("has {} vertices, too many for a table of routes to {} nodes",
+                           file.vertices.size(), hosts.size()),
                "", "Use a topology of `simsgd list topologies`");
     errors.throw_if_any();
   }
@@ -362,7 +362,8 @@ void xml_begin(void* user, const char* name, const char** attributes) {
   reading(user).guarded([&] {
     XmlReading& all = reading(user);
     if (all.open.size() == kDeepestXml)
-      all.refuse(fmt::format("nests elements deeper than {}", kDeepestXml), "Write a network, which is flat");
+      all.refuse(fmt::format("nests elements deeper than {}", kDeepestXml),
+                 "Write a network without such nesting");
     XmlElement element{.name = local(name), .attributes = {}, .line = all.line()};
     for (; *attributes != nullptr; attributes += 2) element.attributes[attributes[0]] = attributes[1];
     all.open.emplace_back(element.name, "");
@@ -388,8 +389,7 @@ void xml_text(void* user, const char* text, int length) {
 void xml_doctype(void* user, const char*, const char*, const char*, int declares) {
   reading(user).guarded([&] {
     if (declares != 0)
-      reading(user).refuse("declares a document type of its own",
-                           "Remove what stands in <!DOCTYPE ... [ ... ]>");
+      reading(user).refuse("declares its own document type", "Remove what stands in <!DOCTYPE ... [ ... ]>");
   });
 }
 

@@ -56,10 +56,10 @@ void check_rails(const RailsOptions& options, const NodeShape& shape) {
            "Set /cluster/nic/count to at most the GPUs of a node");
   if (*options.spines > 0) return;
   if (groups > 1)
-    reject("spines", fmt::format("are none, and there are {} groups of nodes", groups),
+    reject("spines", fmt::format("is 0, and {} groups of nodes need spines", groups),
            "Give spines, or more group_nodes");
   if (shape.nics > 1 && !options.nvlink)
-    reject("spines", fmt::format("are none, so nothing joins the {} rails", shape.nics),
+    reject("spines", fmt::format("is 0, so nothing joins the {} rails", shape.nics),
            "Give spines, or \"cross_rail\": \"nvlink\"");
 }
 

@@ -76,11 +76,11 @@ class PlatformReader {
       routes_.back().crossings.push_back({element["id"], element["direction"], element.line});
     } else if (name == "platform") {
       if (element["version"] != "4" && element["version"] != "4.1")
-        errors_.add(element.line, "is a platform of another version", element["version"],
-                    "Bring it to 4.1 with simgrid_update_xml");
+        errors_.add(element.line, "has a version that is not supported", element["version"],
+                    "Convert it to 4.1 with simgrid_update_xml");
     } else if (name != "prop") {
-      errors_.add(element.line, "has a <" + name + ">, which is not read", "",
-                  "Write one zone with hosts, routers, links and routes");
+      errors_.add(element.line, "has a <" + name + ">, which is not supported", "",
+                  "Write a single zone with hosts, routers, links and routes");
     }
   }
   void end(const std::string& name) {
@@ -90,17 +90,17 @@ class PlatformReader {
   void zone(const XmlElement& element) {
     static const std::set<std::string> kGraphs = {"Floyd", "Dijkstra", "DijkstraCache"};
     const std::string routing = element["routing"];
-    if (++zones_ > 1)
-      errors_.add(element.line, "is a zone inside or beside another one", element["id"], "Write one zone");
+    if (++zones_ > 1) errors_.add(element.line, "is a second zone", element["id"], "Write a single zone");
     if (routing != "Full" && !kGraphs.contains(routing))
-      errors_.add(element.line, "has a routing that is not read", routing, "Write Full, Floyd or Dijkstra");
+      errors_.add(element.line, "has a routing that is not supported", routing,
+                  "Write Full, Floyd or Dijkstra");
     network_.whole_routes = routing == "Full";
   }
 
   void vertex(const XmlElement& element) {
     const std::string id = element["id"];
     if (!index_.emplace(id, static_cast<int>(network_.vertices.size())).second)
-      errors_.add(element.line, "is a host or router that was there before", id,
+      errors_.add(element.line, "repeats the id of an earlier host or router", id,
                   "Give each an id of its own");
     network_.vertices.push_back({id, element.name == "host", element.line});
   }
@@ -109,15 +109,15 @@ class PlatformReader {
     const std::string id = element["id"], policy = element["sharing_policy"];
     const bool split = policy == "SPLITDUPLEX";
     if (!split && !policy.empty() && policy != "SHARED")
-      errors_.add(element.line, fmt::format("link \"{}\" has a policy that is not read", id), policy,
-                  policy == "FATPIPE" ? "Write SHARED with a bandwidth that nobody fills"
+      errors_.add(element.line, fmt::format("link \"{}\" has a policy that is not supported", id), policy,
+                  policy == "FATPIPE" ? "Write SHARED with a bandwidth that is never used up"
                                       : "Write SHARED or SPLITDUPLEX");
     const double bandwidth_Bps =
         bandwidth_of(bytes_per_second(element["bandwidth"]), "bandwidth", element.line, errors_);
     const double latency_s = latency_of(element["latency"], "latency", element.line, errors_);
     const auto first = static_cast<int>(network_.links.size());
     if (!channels_.emplace(id, Channel{first, split ? first + 1 : first}).second)
-      errors_.add(element.line, "is a link that was there before", id, "Give each link an id of its own");
+      errors_.add(element.line, "repeats the id of an earlier link", id, "Give each link its own id");
     network_.links.push_back({split ? id + "_UP" : id, bandwidth_Bps, latency_s});
     if (split) network_.links.push_back({id + "_DOWN", bandwidth_Bps, latency_s});
   }
@@ -126,13 +126,13 @@ class PlatformReader {
     const auto from = index_.find(route.from), to = index_.find(route.to);
     for (const std::string& end : {route.from, route.to})
       if (!index_.contains(end))
-        errors_.add(route.line, "is a route of a host or router that is not there", end,
-                    "Write the id of one");
+        errors_.add(route.line, "names a host or router that does not exist", end,
+                    "Write the id of a host or router");
     std::vector<int> there, back;
     for (const Crossing& crossing : route.crossings) {
       const auto found = channels_.find(crossing.link);
       if (found == channels_.end()) {
-        errors_.add(crossing.line, "crosses a link that is not there", crossing.link,
+        errors_.add(crossing.line, "crosses a link that does not exist", crossing.link,
                     "Write the id of a link");
         continue;
       }
@@ -154,8 +154,8 @@ class PlatformReader {
 
   void step(const Route& route, int from, int to, std::vector<int> links) {
     if (!pairs_.emplace(from, to).second)
-      return errors_.add(route.line, "is a route that was there before", route.from + " to " + route.to,
-                         "List each once; symmetrical=\"NO\" where both directions are listed");
+      return errors_.add(route.line, "repeats an earlier route", route.from + " to " + route.to,
+                         "List each route once; write symmetrical=\"NO\" where both directions are listed");
     network_.steps.push_back({from, to, std::move(links)});
   }
 

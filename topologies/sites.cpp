@@ -97,11 +97,12 @@ std::vector<int> first_nodes(const std::vector<Site>& sites, int nodes) {
   }
   const int left = nodes - given;
   if (open == 0 && left != 0)
-    reject("sites", fmt::format("have {} nodes together, and the cluster has {}", given, nodes),
-           fmt::format("Give them {} together, or leave `nodes` out", nodes));
+    reject("sites", fmt::format("have {} nodes in total, and the cluster has {}", given, nodes),
+           fmt::format("Give them {} in total, or leave out `nodes`", nodes));
   if (open > 0 && (left < open || left % open != 0))
     reject("sites",
-           fmt::format("cannot share {} nodes equally among the {} without `nodes`", std::max(left, 0), open),
+           fmt::format("cannot share {} nodes equally among the {} sites without `nodes`", std::max(left, 0),
+                       open),
            "Give each site its `nodes`");
   std::vector<int> first = {0};
   for (const Site& site : sites) first.push_back(first.back() + (site.nodes ? *site.nodes : left / open));
@@ -119,8 +120,8 @@ std::map<std::pair<int, int>, Pair> pairs_of(const SitesOptions& options) {
   for (int i = 0; i < count; ++i) {
     const std::string& name = options.sites[static_cast<std::size_t>(i)].name;
     if (!index.emplace(name, i).second)
-      reject_entry("sites", static_cast<std::size_t>(i), "name", fmt::format("is \"{}\" a second time", name),
-                   "Give each site a name of its own");
+      reject_entry("sites", static_cast<std::size_t>(i), "name", fmt::format("repeats the name \"{}\"", name),
+                   "Give each site its own name");
   }
   std::map<std::pair<int, int>, Pair> pairs;
   for (std::size_t i = 0; i < options.links.size(); ++i) {
@@ -130,14 +131,15 @@ std::map<std::pair<int, int>, Pair> pairs_of(const SitesOptions& options) {
                    "Name two sites");
     for (const std::string& name : link.between)
       if (!index.contains(name))
-        reject_entry("links", i, "between", fmt::format("names \"{}\", which no site is called", name),
+        reject_entry("links", i, "between", fmt::format("names \"{}\", which is not a site", name),
                      "Name sites of `sites`");
     const auto [from, to] = std::minmax(index[link.between[0]], index[link.between[1]]);
     if (from == to) reject_entry("links", i, "between", "joins a site to itself", "Name two sites");
     if (!pairs.emplace(std::pair(from, to), Pair{link.bandwidth_Bps, link.latency_s}).second)
-      reject_entry("links", i, "between",
-                   fmt::format("joins \"{}\" and \"{}\" a second time", link.between[0], link.between[1]),
-                   "Give each pair of sites one link");
+      reject_entry(
+          "links", i, "between",
+          fmt::format("is the second link between \"{}\" and \"{}\"", link.between[0], link.between[1]),
+          "Give each pair of sites one link");
   }
   for (int from = 0; from < count; ++from)
     for (int to = from + 1; to < count; ++to) {
@@ -147,7 +149,7 @@ std::map<std::pair<int, int>, Pair> pairs_of(const SitesOptions& options) {
             "links",
             fmt::format("do not join \"{}\" and \"{}\"", options.sites[static_cast<std::size_t>(from)].name,
                         options.sites[static_cast<std::size_t>(to)].name),
-            "Add that link, or give `bandwidth` and `latency` for all that have none");
+            "Add that link, or give `bandwidth` and `latency` for all pairs without one");
       pairs[{from, to}] = {*options.bandwidth_Bps, options.latency_s};
     }
   return pairs;

@@ -62,7 +62,7 @@ int room(const NodeShape& shape, int ports, int cables) { return (ports - cables
 Settings settings_of(const SwitchTreeOptions& options, const NodeShape& shape) {
   const int taken = options.chain ? 2 : 1;
   if (room(shape, options.ports, taken) < 1)
-    reject("ports", "leave none for a node with " + std::to_string(shape.nics) + " NICs",
+    reject("ports", "are too few to connect a node with " + std::to_string(shape.nics) + " NICs",
            "Give at least " + std::to_string(shape.nics + taken));
   Settings settings{.ports = options.ports,
                     .uplink_Bps = options.uplink_Bps.value_or(0),
@@ -70,7 +70,7 @@ Settings settings_of(const SwitchTreeOptions& options, const NodeShape& shape) {
                     .latency_s = options.switch_latency_s};
   if (!options.oversubscription) return settings;
   if (options.chain)
-    reject("oversubscription", "has no meaning in a chain", "Give the bandwidth as \"uplink\"");
+    reject("oversubscription", "has no effect in a chain", "Give the bandwidth as \"uplink\"");
   if (options.uplink_Bps) reject("oversubscription", "contradicts \"uplink\"", "Give one of the two");
   settings.uplink_Bps =
       room(shape, settings.ports, 1) * shape.nics * shape.nic_Bps / settings.oversubscription;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/pointers.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/reading/json.hpp"
 #include "traces/tables/map.hpp"
@@ -50,7 +51,7 @@ class Import {
       const ImportFormat& format = format_of(input);
       file.report.format = format.info.name;
       importer(format).read(input, file);
-      if (input.cut()) file.ignore("compressed files that end too early");
+      if (input.cut()) file.ignore("truncated compressed files");
     } catch (const ConfigError& error) {
       file.need_no_row();
       failed(error);
@@ -128,9 +129,8 @@ class Import {
     const std::vector<std::string> names = format_names();
     if (std::find(names.begin(), names.end(), options_.format) == names.end()) {
       const std::string guess = nearest(options_.format, names);
-      errors_.push_back(
-          {"--format", "", "is not a format", printable(options_.format),
-           (guess.empty() ? "" : "Did you mean " + guess + "? ") + "There are " + one_of(names)});
+      errors_.push_back({"--format", "", "is not a format", printable(options_.format),
+                         (guess.empty() ? "" : "Did you mean " + guess + "? ") + "Choose " + one_of(names)});
     } else if (mapped != has_map()) {
       errors_.push_back({"--format", "", mapped ? "needs a map" : "takes no map", options_.format,
                          mapped ? "Give one with --map" : "Leave out --map, or the format"});
@@ -151,8 +151,8 @@ class Import {
     for (const ImportFormat& format : import_formats())
       if (format.detect != nullptr && format.detect(head)) return format;
     throw ConfigError(
-        {input.name(), "", "is of no format that is known", "",
-         "Say what its columns or JSON pointers mean with --map, or name the format with --format: " +
+        {input.name(), "", "has an unknown format", "",
+         "Describe its columns or JSON pointers with --map, or name its format with --format: " +
              one_of(format_names())});
   }
 
@@ -170,18 +170,14 @@ class Import {
 
   // What the map has there, as JSON.
   std::string found_at(const std::string& key) const {
-    try {
-      const Json::json_pointer pointer(key);
-      if (key.empty() || !map_.contains(pointer)) return "";
-      return printable(map_.at(pointer).dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200));
-    } catch (const Json::exception&) {
-      return "";
-    }
+    const Json* const found = key.empty() ? nullptr : value_at(map_, key);
+    if (found == nullptr) return "";
+    return printable(found->dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 200));
   }
 
   static InputError without_rows(const ImportedFile& file) {
     const std::string why = most_frequent(file.report.ignored);
-    return {file.name(), "", "holds no measurement that can be used (" + file.report.format + ")", "",
+    return {file.name(), "", "contains no usable measurement (" + file.report.format + ")", "",
             why.empty() ? "Name another file, or its format with --format" : "Left out: " + why};
   }
 

@@ -70,7 +70,7 @@ bool ImportedFile::possible(const Measurement& row) {
              number = dimension_of_quantity(row.quantity) == Dimension::number;
   const char* problem = nullptr;
   if (!std::isfinite(row.value))
-    problem = "values that are not a finite number";
+    problem = "values that are not finite numbers";
   else if ((row.value < 0 && (!number || row.quantity.ends_with("_per_s"))) || (sized && row.bytes < 0))
     problem = "negative times, sizes or rates";
   else if (sized && !(row.bytes < kMostBytes))
@@ -85,7 +85,7 @@ void ImportedFile::complete(Measurement& row) {
     if (own == none)
       own = said;
     else
-      ignore(std::string("values of ") + key + " that were set: rows tell another, which stays");
+      ignore(std::string("values of ") + key + " in --set that rows contradict; the rows' values are kept");
   };
   settle(row.operation, constants_.operation, std::string(), "operation");
   settle(row.campaign, constants_.campaign, std::string(), "campaign");
@@ -94,7 +94,7 @@ void ImportedFile::complete(Measurement& row) {
   for (const auto& [name, value] : constants_.labels) {
     const auto [label, added] = row.labels.emplace(name, value);
     if (!added && label->second != value)
-      ignore("values of " + name + " that were set: rows tell another, which stays");
+      ignore("values of " + name + " in --set that rows contradict; the rows' values are kept");
   }
 }
 
@@ -113,7 +113,7 @@ void ImportedFile::add(Measurement row) {
   complete(row);
   if (row.source.empty()) row.source = name_;
   if (!(row.deviation >= 0)) row.deviation = kNotGiven;  // nor does it measure anything where it is negative
-  if (seen_.seen(row)) understand("points that were measured before, in this call; kept");
+  if (seen_.seen(row)) understand("points that appear more than once; all are kept");
   ++report.rows;
   rows.push_back(std::move(row));
 }
@@ -133,7 +133,7 @@ int settled_batch(ImportedFile& file, int told) {
   const int set = file.constants().batch;
   if (set == 0) return told;
   if (told > 0 && told != set)
-    file.ignore(fmt::format("values of batch that were set: the file tells {}, which is not used", told));
+    file.ignore(fmt::format("values of batch in --set that replace the file's {}", told));
   return set;
 }
 
@@ -216,10 +216,10 @@ double RecordedWorkload::backward_s() const { return sum_of_given(layers, &Recor
 
 std::string workload_file(const RecordedWorkload& workload, const std::string& file) {
   if (workload.layers.empty())
-    throw ConfigError({file, "", "shows no layer of a network", "", "Leave out --workload"});
+    throw ConfigError({file, "", "contains no layer of a network", "", "Leave out --workload"});
   if (workload.batch < 1)
-    throw ConfigError({file, "", "does not tell the batch of the workload", "",
-                       "Say it: --set batch=32, samples per worker and step"});
+    throw ConfigError({file, "", "does not say the batch of the workload", "",
+                       "Give it with --set batch=32, samples per worker and step"});
   std::string text = fmt::format("{{\n  \"name\": {},\n  \"source\": {},\n  \"batch\": {},\n",
                                  text_of_json(workload.name), text_of_json(workload.source), workload.batch);
   if (workload.forward_s() + workload.backward_s() > 0) {

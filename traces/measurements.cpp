@@ -80,10 +80,10 @@ void check_columns(const std::vector<std::string>& names, const ColumnRules& rul
   std::set<std::string> seen;
   for (const std::string& name : names)
     if (!seen.insert(name).second)
-      errors.push_back({file, "", "has two columns of one name", printable(name), "Keep one of them"});
+      errors.push_back({file, "", "has two columns with the same name", printable(name), "Keep one of them"});
     else if (name != rules.known && !is_measurement_column(name) && !is_label_name(name))
       errors.push_back(
-          {file, "", "has a column whose name is none of a label", printable(name), rules.remedy_of_name});
+          {file, "", "has a column whose name cannot be a label", printable(name), rules.remedy_of_name});
   for (const std::string& needed : rules.needed)
     if (!seen.contains(needed))
       errors.push_back({file, "", "has no column " + needed, "", rules.remedy_of_missing});

@@ -132,7 +132,8 @@ std::string operation_of_program(std::string_view line) {
 void PrintedBandwidths::see(const Measurement& row, double unit_Bps, double algbw, double busbw,
                             ImportedFile& file) {
   const double ours = row.bytes / row.value / unit_Bps;
-  if (std::fabs(ours - algbw) > 0.006 + 0.01 * ours) file.ignore("algbw that size / time contradicts");
+  if (std::fabs(ours - algbw) > 0.006 + 0.01 * ours)
+    file.ignore("values of algbw that contradict size / time");
   if (!(algbw > best_algbw_) || std::isnan(busbw)) return;
   best_algbw_ = algbw;
   best_busbw_ = busbw;
@@ -153,10 +154,10 @@ void PrintedBandwidths::settle_operation(std::size_t first, ImportedFile& file) 
   const auto untold = [](const Measurement& row) { return row.operation.empty(); };
   if (std::none_of(from, file.rows.end(), untold)) return;
   const std::string shown = shown_operation(file.rows[first]);
-  if (shown.empty()) return file.ignore("tables that do not tell their operation: set it");
+  if (shown.empty()) return file.ignore("tables that do not name their operation; use --set operation=NAME");
   for (auto row = from; row != file.rows.end(); ++row)
     if (untold(*row)) row->operation = shown;
-  file.understand("tables whose operation shows in busbw / algbw");
+  file.understand("tables whose operation follows from busbw / algbw");
 }
 
 std::string torch_operation(std::string_view name) {

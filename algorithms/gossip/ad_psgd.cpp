@@ -151,9 +151,9 @@ MadeAlgorithm make_ad_psgd(const AdPsgdOptions& options, const AlgorithmContext&
         "graph/name",
         ring
             ? "is a ring of " + std::to_string(context.workers) +
-                  " workers, an odd number: neighbours cannot be active and passive in turn, and averagings could deadlock"
-            : "has a cycle of odd length: its workers cannot be divided into active and passive ones, and averagings could deadlock",
-        ring ? "Use an even number of workers" : "Use a ring of an even number of workers, or a hypercube");
+                  " workers, an odd number, so active and passive workers cannot alternate and averaging could deadlock"
+            : "has a cycle of odd length, so its workers cannot be split into active and passive ones and averaging could deadlock",
+        ring ? "Use an even number of workers" : "Use a ring with an even number of workers, or a hypercube");
   }
   return std::make_unique<AdPsgd>(graph, options.averagings_per_step);
 }

@@ -214,7 +214,7 @@ class Kfac final : public Algorithm {
 
 MadeAlgorithm make_kfac(const KfacOptions& options, const AlgorithmContext& context) {
   if (context.workers != 1)
-    reject("name", fmt::format("trains on one worker, and there are {}", context.workers),
+    reject("name", fmt::format("trains on one worker, and this run has {}", context.workers),
            "Use d_kfac, mpd_kfac or spd_kfac, or 1 worker");
   return std::make_unique<Kfac>(make_kfac_setup(options, context),
                                 KfacMethod{.groups_noted = false, .placement_noted = false});

@@ -106,7 +106,7 @@ double old_weight(const RawValue& ema) {
   if (ema.json() == "released") return kReleasedWeight;
   const double weight = ema.json().is_number() ? ema.json().get<double>() : -1;
   if (!(weight >= 0 && weight < 1))
-    reject("ema", "is not a weight of the old factor",
+    reject("ema", "is out of range for the weight of the old factor",
            "Use \"released\", or a number from 0 up to (not including) 1 such as 0.95");
   return weight;
 }
@@ -117,7 +117,7 @@ void check_intervals(const KfacOptions& options) {
   reject(
       "inverse_interval",
       fmt::format(
-          "is not a multiple of the factor interval, {}: some inversions would repeat the one before, or use factors that the next step replaces",
+          "is not a multiple of the factor interval, {}: some inversions would repeat the previous one, or use factors that the next step replaces",
           options.factor_interval),
       fmt::format("Use {} or another multiple of {}",
                   options.inverse_interval - rest + options.factor_interval, options.factor_interval));
@@ -127,12 +127,12 @@ void check_layers(const KfacSetup& setup, const AlgorithmContext& context) {
   if (setup.layers.count() == 0)
     reject(
         "name",
-        fmt::format("has nothing to work on: no layer of the workload \"{}\" has factors",
+        fmt::format("has nothing to precondition: no layer of the workload \"{}\" has factors",
                     context.workload->name),
         "Write the tensors of its linear and convolutional layers as [rows, columns], or use allreduce_sgd");
   if (context.learner != nullptr && setup.learned.layout.layers.empty())
-    reject("name", "has nothing to work on: the learner's model has no linear or convolutional layer",
-           "Use a model that has, such as mlp, or allreduce_sgd");
+    reject("name", "has nothing to precondition: the learner's model has no linear or convolutional layer",
+           "Use a model with such layers, for example mlp, or the method allreduce_sgd");
 }
 
 // Kernels that the device does not know are timed by FLOPs; what cannot be had from these takes no time.

@@ -201,7 +201,8 @@ class DecoupledDiloco final : public Algorithm {
 
 MadeAlgorithm make_decoupled_diloco(const DecoupledOptions& options, const AlgorithmContext& context) {
   if (*options.quorum > context.workers)
-    reject("quorum", fmt::format("is more than the {} workers, and would never be there", context.workers),
+    reject("quorum",
+           fmt::format("exceeds the number of workers, {}, and would never be reached", context.workers),
            fmt::format("Use at most {}", context.workers));
   return std::make_unique<DecoupledDiloco>(options, context.workers);
 }

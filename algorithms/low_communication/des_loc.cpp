@@ -73,10 +73,10 @@ MadeAlgorithm make_des_loc(const DesLocOptions& options, const AlgorithmContext&
   if (context.optimizer != nullptr) {
     const std::size_t vectors = context.optimizer->rule->state_names().size();
     if (complete.state_periods->size() != vectors)
-      reject(
-          "state_periods",
-          fmt::format("are {}, and the optimizer keeps {} vectors", complete.state_periods->size(), vectors),
-          "Give one for each vector of the optimizer");
+      reject("state_periods",
+             fmt::format("has a length of {}, but the number of vectors that the optimizer keeps is {}",
+                         complete.state_periods->size(), vectors),
+             "Give one period for each vector of the optimizer");
   }
   return std::make_unique<DesLoc>(complete);
 }

@@ -54,12 +54,14 @@ struct DilocoOptions {
 
 MadeCodec make_codec(const DilocoOptions& options) {
   if (!options.codec.present()) return nullptr;
-  if (options.bits) reject("bits", "stands beside a codec, which has its own", "Leave out one of the two");
+  if (options.bits)
+    reject("bits", "has no effect with a codec, which sets its own number of bits",
+           "Leave out one of the two");
   const MadeCodec codec =
       find_plugin(codec_plugins(), options.codec.name(), "codec").make(options.codec.json());
   if (codec->sparse())
-    reject("codec", "sends few of the numbers, and an all-reduce adds up all of them",
-           "Use another codec, or the method sparseloco");
+    reject("codec", "is sparse, and an all-reduce adds up dense vectors",
+           "Use a dense codec, or the method sparseloco");
   return codec;
 }
 
@@ -140,10 +142,10 @@ class Diloco final : public Algorithm {
 
 MadeAlgorithm make_diloco(const DilocoOptions& options, const AlgorithmContext& context) {
   if (options.overlap >= options.inner_steps)
-    reject("overlap", fmt::format("is not below the {} inner_steps", options.inner_steps),
+    reject("overlap", fmt::format("is not below inner_steps, which is {}", options.inner_steps),
            fmt::format("Use at most {}, or more inner_steps", options.inner_steps - 1));
   if (const int layers = layers_with_parameters(*context.workload); options.fragments > layers)
-    reject("fragments", fmt::format("are more than the workload's {} layers with parameters", layers),
+    reject("fragments", fmt::format("is more than the workload's {} layers with parameters", layers),
            fmt::format("Use at most {}", layers));
   return std::make_unique<Diloco>(options, context);
 }

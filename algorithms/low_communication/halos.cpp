@@ -155,7 +155,7 @@ class Halos final : public Algorithm {
 
 MadeAlgorithm make_halos(const HalosOptions& options, const AlgorithmContext& context) {
   if (*options.regions > context.workers)
-    reject("regions", fmt::format("are more than the {} workers", context.workers),
+    reject("regions", fmt::format("is more than the number of workers, {}", context.workers),
            fmt::format("Use at most {}", context.workers));
   return std::make_unique<Halos>(options);
 }

@@ -125,7 +125,7 @@ class Noloco final : public Algorithm {
 
 MadeAlgorithm make_noloco(const NolocoOptions& options, const AlgorithmContext& context) {
   if (!(options.pull > options.momentum))
-    reject("pull", fmt::format("is not above the outer_momentum of {:g}", options.momentum),
+    reject("pull", fmt::format("is not above outer_momentum, which is {:g}", options.momentum),
            "Use a larger pull: with less, slow models do not come together");
   return std::make_unique<Noloco>(options, context);
 }

@@ -80,8 +80,7 @@ class OnebitAdam final : public Algorithm {
   OnebitAdam(const OnebitAdamOptions& options, const AlgorithmContext& context)
       : options_(options), coded_(options.codec.json(), context) {
     if (coded_.codec()->sparse())
-      reject("codec", "sends few of the numbers, and the first moment travels whole",
-             "Use another codec, as sign");
+      reject("codec", "is sparse, and the first moment is sent in full", "Use a dense codec, such as sign");
     const double n = context.workload->parameters(), part = n / context.workers;
     part_bytes_ = coded_.codec()->bits(part) / 8;
     note_kernel(context, DeviceKernel::vector_pass);

@@ -79,7 +79,7 @@ std::unique_ptr<const GossipRounds> gossip_of(const NonblockingOptions& options,
   const GivenRoundsOptions& given = options.gossip;
   const auto belongs = [&options](const char* key, bool there, RoundsOver to, const char* over) {
     if (there && options.over != to)
-      reject(key, fmt::format("is for \"over\": \"{}\" alone", over),
+      reject(key, fmt::format("applies only with \"over\": \"{}\"", over),
              fmt::format("Leave it out, or set \"over\": \"{}\"", over));
   };
   belongs("weights", given.weights.has_value(), RoundsOver::d_psgd, "d_psgd");
@@ -92,7 +92,7 @@ std::unique_ptr<const GossipRounds> gossip_of(const NonblockingOptions& options,
         given.of_matchings().rounds(*context.graph, *context.workload, context.seed));
   const auto meaningless = [](const char* key, bool there) {
     if (there)
-      reject(key, "has no meaning over an all-reduce",
+      reject(key, "has no effect with \"over\": \"allreduce\"",
              "Leave it out, or set \"over\" to \"d_psgd\" or \"matcha\"");
   };
   meaningless("alpha", given.alpha.has_value());
@@ -161,13 +161,14 @@ void TriggerSettings::check(int workers) const {
     if (rule == to && !given)
       reject("trigger", fmt::format("needs \"{}\"", key), fmt::format("Add \"{}\"", key));
     if (rule != to && given)
-      reject(key, fmt::format("is for \"trigger\": \"{}\" alone", trigger),
+      reject(key, fmt::format("applies only with \"trigger\": \"{}\"", trigger),
              fmt::format("Leave it out, or set \"trigger\": \"{}\"", trigger));
   };
   belongs("deadline", deadline_s.has_value(), Rule::deadline, "deadline");
   belongs("k", k.has_value(), Rule::kth, "kth");
   if (k && *k > workers)
-    reject("k", fmt::format("is more than the {} workers", workers), fmt::format("Give at most {}", workers));
+    reject("k", fmt::format("is more than the number of workers, {}", workers),
+           fmt::format("Give at most {}", workers));
 }
 
 class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Rank> {

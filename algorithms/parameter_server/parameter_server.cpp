@@ -127,7 +127,7 @@ class ParameterServer final : public Algorithm {
     push_s_.resize(piece_bytes_.size());
     if (context.cluster == nullptr) return;
     const Cost& reduce = context.cluster->host.reduce_s_per_byte;
-    note_cluster_cost(context, reduce, "a server adds up what is pushed in no time", "host.reduce");
+    note_cluster_cost(context, reduce, "adding up pushed gradients on a server takes no time", "host.reduce");
     for (std::size_t i = 0; i < push_s_.size(); ++i) push_s_[i] = reduce * piece_bytes_[i];
   }
 
@@ -229,16 +229,17 @@ class ParameterServer final : public Algorithm {
 
 MadeAlgorithm make_parameter_server(const ParameterServerOptions& options, const AlgorithmContext& context) {
   if (*options.servers > context.workers)
-    reject("servers", fmt::format("are more than the {} workers", context.workers),
+    reject("servers", fmt::format("is more than the number of workers, {}", context.workers),
            fmt::format("Use at most {}", context.workers));
   if (options.staleness && options.mode != Mode::stale_synchronous)
-    reject("staleness", "is of the mode stale_synchronous alone", "Leave it out, or use that mode");
+    reject("staleness", "applies only in mode stale_synchronous",
+           "Leave it out, or set \"mode\": \"stale_synchronous\"");
   if (context.optimizer != nullptr && context.optimizer->clip_norm > 0)
     reject("name",
-           "has a part of the gradient on each server, and /optimizer/clip_norm needs the norm of all of it",
+           "splits the gradient over servers, and /optimizer/clip_norm needs the norm of the whole gradient",
            "Leave out /optimizer/clip_norm, or use allreduce_sgd");
   if (context.optimizer != nullptr && treats_matrices(*context.optimizer->rule))
-    reject("name", "has a part of the model on each server, and /optimizer/name treats whole matrices",
+    reject("name", "splits the model over servers, and /optimizer/name works on whole matrices",
            "Use another optimizer, or allreduce_sgd");
   note_overlap(context);
   return std::make_unique<ParameterServer>(options, context);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "algorithms/python/watchdog.hpp"
 #include "sim/base/errors.hpp"
@@ -12,6 +14,7 @@ namespace simsgd::python {
 namespace {
 
 constexpr const char* kDoor = "simsgd.door";
+constexpr int kMostInAStep = 4096;  // a step without an end fills the memory
 
 /// Python calls it with the capsule of a door first.
 template <auto method>
@@ -108,7 +111,7 @@ PyObject* load_door() {
   constexpr int kFileInput = 257;
   const Ref code(api().Py_CompileString(door_source(), "door.py", kFileInput));
   if (!code || !Ref(api().PyEval_EvalCode(code.get(), names, names)))
-    throw RunError("SimSGD failed, which is a defect of SimSGD: this Python does not run door.py");
+    throw RunError("This is a bug in SimSGD: this Python cannot run door.py");
   return names;
 }
 
@@ -130,7 +133,7 @@ Ref call(PyObject* function, const std::vector<Ref>& arguments) {
   const Ref result(api().PyObject_CallFunctionObjArgs(of_door("guarded"), function, tuple(arguments).get(),
                                                       static_cast<PyObject*>(nullptr)));
   python_ends();
-  if (!result) throw RunError("SimSGD failed, which is a defect of SimSGD: a call into Python");
+  if (!result) throw RunError("This is a bug in SimSGD: a call into Python failed");
   const Ref value = Ref::borrowed(api().PyTuple_GetItem(result.get(), 1));
   if (api().PyObject_IsTrue(api().PyTuple_GetItem(result.get(), 0)) == 1) return value;
   std::string text;
@@ -195,6 +198,14 @@ void Door::drive(const Ref& generator) {
 }
 
 void Door::ask(Asked asked) {
+  const auto is_one_of = [&asked](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), asked.name) != names.end();
+  };
+  if (is_one_of({"next_step", "receive", "wait_any"})) computed_ = 0;
+  if (is_one_of({"gradient", "start_gradient", "spend", "spend_on"}) && ++computed_ > kMostInAStep)
+    throw RunError(fmt::format(
+        "The method computed {} times in one step. Ask for each step: while (yield w.next_step())",
+        kMostInAStep));
   if (!asked_.name.empty() && !asked_.may_be_left)
     throw RunError(fmt::format("{} was asked for and not yielded before {}. Write `yield w.{}(...)`.",
                                asked_.name, asked.name, asked_.name));

@@ -186,6 +186,7 @@ class Door : public std::enable_shared_from_this<Door> {
   Asked asked_;
   std::map<long long, Ref> handlers_;  // of posted messages, by tag
   bool listens_ = false;
+  int computed_ = 0;  // times in this step
   int unpaid_updates_ = 0;
   double share_ = 1;                 // of the model that this worker has
   Handle<RunningGradient> running_;  // neither taken nor cancelled

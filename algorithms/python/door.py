@@ -8,7 +8,18 @@ import sys
 sys.stdout = sys.stderr  # results have standard output to themselves
 sys.path[:0] = [path for path in os.environ.get("SIMSGD_PYTHON_PATH", "").split(os.pathsep) if path and path not in sys.path]
 
-ASKED = object()  # what every operation returns that a method has to yield
+
+class Operation:
+    """What every operation returns, for the method to yield; its result is what the yield gives."""
+
+    def unyielded(self, *_, **__):
+        raise TypeError("an operation was used in place of its result. Write yield before it: w.apply((yield w.gradient()))")
+
+    __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = unyielded
+    __getitem__ = __iter__ = __len__ = __float__ = __array__ = unyielded
+
+
+ASKED = Operation()
 ENDED = object()
 
 
@@ -70,6 +81,8 @@ def raw(worker, values):
         return values._c
     if values is None:
         return None
+    if values is ASKED:
+        values.unyielded()
     import numpy
     array = numpy.ascontiguousarray(values, dtype=numpy.float32).ravel()
     return _tensor(worker._d, array.__array_interface__["data"][0], array.size)
@@ -84,7 +97,7 @@ class Worker:
         self.model_bytes = _model_bytes(door)
 
     def __getattr__(self, name):
-        raise AttributeError(f"a worker has no {name}. {nearest(name, dir(Worker))}docs/python.md lists what it has")
+        raise AttributeError(f"a worker has no {name}. {nearest(name, dir(Worker))}docs/python.md lists what a worker can do")
 
     step = property(lambda self: _step(self._d))
     now = property(lambda self: _now(self._d))
@@ -125,7 +138,7 @@ class Worker:
         """Parameters and the optimizer's vectors together: of another moment, or another worker."""
         names = _state_names(self._d)
         if {*optimizer_state} != {*names}:
-            raise ValueError(f"the optimizer has {', '.join(names) or 'no vectors'}, and not {', '.join(optimizer_state) or 'none'}")
+            raise ValueError(f"the optimizer has {', '.join(names) or 'no vectors'}, not {', '.join(optimizer_state) or 'none'}")
         _restore(self._d, raw(self, parameters), tuple(raw(self, optimizer_state[name]) for name in names))
 
     def apply(self, gradient):
@@ -162,7 +175,7 @@ class Worker:
         `factors` the gradient and K-FAC's factors of the same pass, packed (kfac); with `taps` the gradient and all that
         layers saw in it, for taps()."""
         if factors and taps:
-            raise ValueError("gradient() gives factors or taps; factors are made of taps")
+            raise ValueError("gradient() returns factors or taps, not both; factors are made of taps")
         statistics = "factors" if factors else "taps" if taps else ""
         asked = None if parameters is None else lambda: raw(self, parameters())
         _gradient(self._d, part[0], part[1], ready, before_forward, after_forward, before_backward, after_backward, asked,

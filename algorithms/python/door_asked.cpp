@@ -19,7 +19,7 @@ Kind named(const char* what, std::size_t kinds, const std::string& name, NameOf 
     names.emplace_back(name_of(static_cast<Kind>(i)));
     if (names.back() == name) return static_cast<Kind>(i);
   }
-  throw RunError(fmt::format("There is no {} \"{}\"; there is {}.", what, name, one_of(names)));
+  throw RunError(fmt::format("Unknown {} \"{}\". Choose {}.", what, name, one_of(names)));
 }
 
 AnyCollective collective_of(const std::string& kind, double scale, int root) {
@@ -65,15 +65,15 @@ Traffic Door::traffic(const std::string& name) const {
   const Traffic found = traffic_of(name);
   if (parts_.sends && found != Traffic::control &&
       std::find(parts_.sends->begin(), parts_.sends->end(), found) == parts_.sends->end())
-    throw RunError(fmt::format("The method's `sends` has no {}, and it sends that. Add it there.", name));
+    throw RunError(fmt::format("The method sends {}, which its `sends` does not list. Add it there.", name));
   return found;
 }
 Activity Door::activity(const std::string& name) const {
   const Activity found = activity_of(name);
   if (parts_.activities && !activities()[static_cast<std::size_t>(found)].of_every_method &&
       std::find(parts_.activities->begin(), parts_.activities->end(), found) == parts_.activities->end())
-    throw RunError(
-        fmt::format("The method's `activities` has no {}, and it spends time on that. Add it there.", name));
+    throw RunError(fmt::format(
+        "The method spends time on {}, which its `activities` does not list. Add it there.", name));
   return found;
 }
 
@@ -87,8 +87,8 @@ void Door::next_step() {
 
 MicroBatch Door::micro_batch(long long index, long long count) {
   if (count < 1 || index < 0 || index >= count)
-    throw RunError(fmt::format("A part of a mini-batch is (i, n) with i from 0 to n - 1, and not ({}, {}).",
-                               index, count));
+    throw RunError(
+        fmt::format("A part of a mini-batch is (i, n) with i from 0 to n - 1, not ({}, {}).", index, count));
   return {static_cast<int>(index), static_cast<int>(count)};
 }
 
@@ -131,10 +131,11 @@ void Door::gradient(long long index, long long count, Borrowed ready, Borrowed b
   const std::vector<std::size_t> at(ready_at.begin(), ready_at.end());
   if (!std::is_sorted(ready_at.begin(), ready_at.end()) ||
       (!ready_at.empty() && (ready_at.front() < 0 || ready_at.back() >= tensors)))
-    throw RunError(fmt::format("ready_at has places from 0 to {} in ascending order.", tensors - 1));
-  if (!statistics.empty() && options.parameters)
     throw RunError(
-        fmt::format("gradient() takes {} at the replica alone, and not with `parameters`.", statistics));
+        fmt::format("ready_at must list numbers of tensors from 0 to {}, in ascending order.", tensors - 1));
+  if (!statistics.empty() && options.parameters)
+    throw RunError(fmt::format("gradient() takes {} of the worker's own replica only, not with `parameters`.",
+                               statistics));
   if (statistics == "factors") options.statistics = std::make_shared<FactorStatistics>();
   if (statistics == "taps") options.statistics = layer_taps();
   ask({.name = "gradient", .run = [this, options = std::move(options), at]() mutable {
@@ -150,14 +151,17 @@ Handle<RunningGradient> Door::running(const AnyHandle& gradient, const char* wha
   const auto* const handle = std::get_if<Handle<RunningGradient>>(&gradient);
   if (handle == nullptr || !running_ || *handle != running_)
     throw RunError(fmt::format(
-        "{} takes what start_gradient() gave, once: this gradient was taken or cancelled, or is none.",
+        "{} takes the gradient that start_gradient() returned, and takes it once: this one was already taken or cancelled, or is something else.",
         what));
   return running_;
 }
 
 void Door::start_gradient(long long index, long long count, long long batch) {
-  if (running_) throw RunError("start_gradient() was called while one runs. Take or cancel that one first.");
-  if (batch < 0) throw RunError(fmt::format("A mini-batch is that of a step from 1, and not of {}.", batch));
+  if (running_)
+    throw RunError(
+        "start_gradient() was called while another gradient is in progress. Take or cancel that one first.");
+  if (batch < 0)
+    throw RunError(fmt::format("`batch` is the number of a step, counted from 1, not {}.", batch));
   GradientOptions options;
   options.part = micro_batch(index, count);
   options.batch = static_cast<std::uint64_t>(batch);
@@ -179,7 +183,7 @@ void Door::take(const AnyHandle& gradient) {
   (void)running(gradient, "take()");
   ask({.name = "take", .run = [this] {
          if (!worker_.done(running_))
-           fail("take() was called before the gradient was there. Write `yield w.wait(gradient)` first.");
+           fail("take() was called before the gradient was ready. Write `yield w.wait(gradient)` first.");
          return wrapped(worker_.preemption().take(std::exchange(running_, {})));
        }});
 }
@@ -208,7 +212,8 @@ void Door::collective(std::string kind, Tensor values, double scale, double byte
       all_reduce && !entries.empty() && options.contribution) {
     const auto size = static_cast<long long>(worker_.executor().get(options.contribution).values.size());
     if (entries.size() != 2 || entries[0] < 0 || entries[0] > entries[1] || entries[1] > size)
-      throw RunError(fmt::format("`entries` are (begin, end) of the {} numbers that are given.", size));
+      throw RunError(
+          fmt::format("`entries` must be (begin, end) within the {} numbers of the vector.", size));
     all_reduce->entries = {static_cast<std::size_t>(entries[0]), static_cast<std::size_t>(entries[1])};
   }
   ask_collective(std::move(kind), std::move(operation));
@@ -228,7 +233,7 @@ void Door::ask_collective(std::string kind, AnyCollective operation) {
 
 int Door::peer(long long rank) const {
   if (rank < 0 || rank >= worker_.size() || rank == worker_.rank())
-    throw RunError(fmt::format("A message is between two ranks from 0 to {}, and not between {} and {}.",
+    throw RunError(fmt::format("A message needs two different ranks from 0 to {}, not {} and {}.",
                                worker_.size() - 1, worker_.rank(), rank));
   return static_cast<int>(rank);
 }
@@ -287,8 +292,7 @@ void Door::wait_any(const std::vector<AnyHandle>& handles) {
 }
 
 void Door::spend(const std::string& activity, double seconds, const std::string& label) {
-  if (!(seconds >= 0))
-    throw RunError(fmt::format("spend() takes seconds of at least 0, and not {}.", seconds));
+  if (!(seconds >= 0)) throw RunError(fmt::format("spend() takes at least 0 seconds, not {}.", seconds));
   ask({.name = "spend", .run = [this, kind = this->activity(activity), seconds, label] {
          worker_.compute().spend(kind, seconds, label.empty() ? nullptr : label.c_str());
          return none();

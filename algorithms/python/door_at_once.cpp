@@ -18,7 +18,7 @@ constexpr int kPosted = 32767;  // every MPI has tags up to this one
 
 void Door::set(Tensor parameters) {
   if (!parameters && worker_.replica().parameters())
-    throw RunError("set() was given no values, and the learner has some. Hand it a tensor.");
+    throw RunError("set() was given no values, but the learner has parameters. Give it a tensor.");
   worker_.replica().set(std::move(parameters));
 }
 
@@ -75,7 +75,8 @@ Tensor Door::with_entries(const Tensor& whole, long long begin, const Tensor& en
   const std::size_t size = worker_.executor().get(whole).values.size(),
                     count = worker_.executor().get(entries).values.size();
   if (begin < 0 || static_cast<std::size_t>(begin) + count > size)
-    throw RunError(fmt::format("with_entries() puts {} numbers at {} of {}.", count, begin, size));
+    throw RunError(fmt::format("with_entries() cannot put {} numbers at position {} of a vector of {}.",
+                               count, begin, size));
   return simsgd::with_entries(worker_.executor(), whole, static_cast<std::size_t>(begin), entries);
 }
 
@@ -131,16 +132,17 @@ long long Door::group(std::vector<long long> ranks) {
   const bool mine = std::find(members.begin(), members.end(), worker_.rank()) != members.end();
   if (!mine || !std::is_sorted(members.begin(), members.end()) || members.front() < 0 ||
       members.back() >= worker_.size() || std::adjacent_find(members.begin(), members.end()) != members.end())
-    throw RunError(
-        fmt::format("group() takes different ranks from 0 to {} in ascending order, {} among them.",
-                    worker_.size() - 1, worker_.rank()));
+    throw RunError(fmt::format(
+        "group() takes different ranks from 0 to {} in ascending order, including this worker's rank {}.",
+        worker_.size() - 1, worker_.rank()));
   return worker_.collectives().group(members);
 }
 
 bool Door::done(const AnyHandle& handle) { return worker_.done(awaited(handle)); }
 AnyHandle Door::event() { return worker_.background().make_event(); }
 void Door::signal(AnyHandle event) {
-  if (!std::holds_alternative<Handle<Nothing>>(event)) throw RunError("signal() takes what event() gave.");
+  if (!std::holds_alternative<Handle<Nothing>>(event))
+    throw RunError("signal() takes an event that event() returned.");
   worker_.background().signal(std::get<Handle<Nothing>>(event));
 }
 AnyHandle Door::timer(double seconds) { return worker_.background().start_timer(seconds); }
@@ -201,7 +203,7 @@ Stream Door::random(bool shared) {
 
 long long Door::below(Stream* stream, long long n) {
   if (n < 1 || n > std::numeric_limits<std::uint32_t>::max())
-    throw RunError(fmt::format("below() takes a whole number from 1 to 2^32 - 1, and not {}.", n));
+    throw RunError(fmt::format("below() takes a whole number from 1 to 2^32 - 1, not {}.", n));
   return stream->below(static_cast<std::uint32_t>(n));
 }
 

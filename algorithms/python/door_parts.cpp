@@ -9,15 +9,14 @@ namespace simsgd::python {
 
 void Door::keep_shard(long long part, long long parts) {
   if (parts < 1 || part < 0 || part >= parts)
-    throw RunError(
-        fmt::format("keep_shard() takes a part from 0 to parts - 1, and not {} of {}.", part, parts));
+    throw RunError(fmt::format("keep_shard() takes a part from 0 to parts - 1, not {} of {}.", part, parts));
   share_ = 1 / static_cast<double>(parts);
   worker_.replica().keep_shard(static_cast<std::size_t>(part), static_cast<std::size_t>(parts));
 }
 
 void Door::recover_by(const std::string& how, Borrowed restarted) {
   if (how != "recompute" && how != "rejoin")
-    throw RunError(fmt::format("Recovery \"{}\" is not known: use recompute or rejoin.", how));
+    throw RunError(fmt::format("Unknown recovery \"{}\". Use recompute or rejoin.", how));
   std::function<void()> then;
   if (restarted.object != api().none)
     then = [self = shared_from_this(), function = Ref::borrowed(restarted.object)] {
@@ -112,7 +111,8 @@ long long Door::wait_avoiding(long long tag, bool majority, Borrowed part) {
         (void)called(function.get(), {to_python(static_cast<long long>(version)), to_python(arrived)});
         const Asked asked = std::exchange(asked_, std::move(mine));
         if (!asked.collective || !std::holds_alternative<AllReduce>(*asked.collective))
-          throw RunError("The function of wait_avoiding() returns its part, `return w.all_reduce(...)`.");
+          throw RunError(
+              "The function given to wait_avoiding() must return its collective: `return w.all_reduce(...)`.");
         return std::get<AllReduce>(*asked.collective);
       }));
   return static_cast<long long>(shipped_.services.size()) - 1;

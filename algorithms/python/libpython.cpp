@@ -31,8 +31,7 @@ void* open_library() {
     tried += (tried.empty() ? "" : ", ") + name;
   }
   throw RunError(fmt::format(
-      "A method in Python needs Python's library, 3.{} to 3.{}, and there is none (looked for {}). "
-      "Install it (Debian: libpython3.11), or set SIMSGD_LIBPYTHON to its path.",
+      "A method in Python needs Python's library, version 3.{} to 3.{}, which was not found (looked for {}). Install it (Debian: libpython3.11), or set SIMSGD_LIBPYTHON to its path.",
       kOldest, kNewest, tried));
 }
 
@@ -40,7 +39,8 @@ template <class Symbol>
 void find(void* library, const char* name, Symbol& symbol) {
   symbol = reinterpret_cast<Symbol>(dlsym(library, name));
   if (symbol == nullptr)
-    throw RunError(fmt::format("Python's library has no {}; 3.{} to 3.{} will do.", name, kOldest, kNewest));
+    throw RunError(
+        fmt::format("This Python library lacks {}. Use version 3.{} to 3.{}.", name, kOldest, kNewest));
 }
 
 Api opened() {

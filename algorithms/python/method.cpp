@@ -48,11 +48,13 @@ struct PythonOptions {
            "Real time that the method may compute between two yields; after it the run fails")
         .above(0);
   }
-  void complete(const AlgorithmContext&) {
+  void complete(const AlgorithmContext& context) {
     if (source) return;
-    std::ifstream text(file, std::ios::binary);
+    std::ifstream text(context.find_file && !file.empty() ? context.find_file(file) : file, std::ios::binary);
     if (!text)
-      reject("file", "cannot be read", "Name a Python file that exists, or give its text as \"source\"");
+      reject(
+          "file", "cannot be read",
+          "Name a Python file beside the scenario or in the working directory, or give its text as \"source\"");
     source.emplace(std::istreambuf_iterator<char>(text), std::istreambuf_iterator<char>());
   }
 };
@@ -67,7 +69,8 @@ Json declared(const PythonOptions& options) {
   } catch (const RunError& error) {
     std::string why = error.what();
     if (why.ends_with('.')) why.pop_back();
-    reject("name", fmt::format("asks for Python: {}", why), "Without Python use another algorithm");
+    reject("name", fmt::format("needs Python: {}", why),
+           "Use another algorithm if you cannot install Python");
   }
   std::string text;
   python::from_python(answer.get(), text);
@@ -89,7 +92,7 @@ std::optional<std::vector<Kind>> named_in(const Json& said, const char* key,
   try {
     for (const Json& name : said[key]) kinds.push_back(of_name(name));
   } catch (const RunError& error) {
-    reject("source", fmt::format("declares {} that are none: {}", key, error.what()), "Correct it");
+    reject("source", fmt::format("declares an unknown value in {}: {}", key, error.what()), "Correct it");
   }
   return kinds;
 }

@@ -50,11 +50,11 @@ def chosen(names, file, function):
             break
     listed = ", ".join(found) or "none"
     if function:
-        return None, [("/function", f"names no generator function of the source ({listed})", "Write the name of a function that yields")]
+        return None, [("/function", f"is not a generator function of the source, which has: {listed}", "Write the name of a function that yields")]
     if len(found) == 1:
         return next(iter(found.values())), []
-    return None, [("/source", f"has {len(found)} generator functions ({listed})",
-                   "Say which one in \"function\"" if found else "Write a function of a worker and its options that yields")]
+    return None, [("/source", f"has {len(found)} generator functions ({listed}), and a method is one, and a method is one",
+                   "Name the method in \"function\"" if found else "Write a generator function: def method(w, options): ... yield w.next_step()")]
 
 
 TYPES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", list: "a list", dict: "an object"}
@@ -92,6 +92,8 @@ def load(*text):
 
 def load_anew(source, file, function, options_text):
     given = json.loads(options_text)
+    if source.strip().endswith(".py") and "\n" not in source.strip():
+        return json.dumps({"problems": [("/source", "is a path, and \"source\" takes the text of a method", "Give the path as \"file\"")]})
     names = {"__name__": "simsgd_method", "__file__": file}
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     try:
@@ -108,7 +110,7 @@ def load_anew(source, file, function, options_text):
         for key in given:
             if key not in declared:
                 problems.append((f"/options/{key}", "is not an option of the method", nearest(key, [*declared])
-                                 + ("There is " + ", ".join(declared) if declared else "The method has no options")))
+                                 + ("Choose " + ", ".join(declared) if declared else "The method has no options")))
         for key, each in declared.items():
             if key not in given and "default" in each:
                 given[key] = each["default"]

@@ -90,7 +90,7 @@ std::shared_ptr<const Schedule> ShippedParts::messages(const OwnMessages& asked)
     }
     if (to.size() != static_cast<std::size_t>(schedule.ranks))
       throw RunError(fmt::format(
-          "A stage of exchange() says for each of the {} ranks whom it sends to: another rank, each at most once, or -1.",
+          "A stage of exchange() lists the receiver of each of the {} ranks: another rank, each at most once, or -1 for none.",
           schedule.ranks));
     const bool merges = merged && asked.merges.at(s) != 0;
     Stage stage = merged ? make_stage(std::move(to), asked.bytes, 0, 1, all_of(merges))
@@ -100,7 +100,7 @@ std::shared_ptr<const Schedule> ShippedParts::messages(const OwnMessages& asked)
   }
   if (merged && !all_hear_of_all(schedule))
     throw RunError(
-        "exchange() that merges ends for all together: its stages must bring something of every rank to every other one.");
+        "exchange() that merges ends at the same time for all ranks, so its stages must bring data of every rank to every other rank.");
   made = std::make_shared<const Schedule>(std::move(schedule));
   return made;
 }
@@ -116,16 +116,16 @@ double ShippedParts::kernel_s(const std::string& kernel, double a, double b, dou
   if (kernel == "quantise") return quantise_s(device, {.numbers = a, .bits = b});
   if (kernel == "accumulate") return accumulate_s(device, a);
   throw RunError(
-      fmt::format("There is no kernel {}; there is {}.", kernel,
+      fmt::format("Unknown kernel {}. Choose {}.", kernel,
                   one_of({"gemm", "vector_pass", "select", "invert", "qr", "quantise", "accumulate"})));
 }
 
 const Bucket& ShippedParts::bucket(long long index, long long count) {
   const int layers = layers_with_parameters(worker_.workload());
   if (count < 1 || count > layers || index < 0 || index >= count)
-    throw RunError(
-        fmt::format("There is no fragment {} of {}; this workload has 1 to {} of them, counted from 0.",
-                    index, count, layers));
+    throw RunError(fmt::format(
+        "Fragment {} of {} does not exist: this workload can be cut into 1 to {} fragments, counted from 0.",
+        index, count, layers));
   const auto parts = static_cast<std::size_t>(count);
   if (fragments_.size() <= parts) fragments_.resize(parts + 1);
   if (fragments_[parts].empty())

@@ -118,10 +118,10 @@ class Fsdp final : public LockstepAlgorithm {
 
 MadeAlgorithm make_sharded(const FsdpOptions& options, int shards, const AlgorithmContext& context) {
   if (context.optimizer != nullptr && context.optimizer->clip_norm > 0)
-    reject("name", "shards the gradient, and /optimizer/clip_norm needs the norm of all of it",
+    reject("name", "shards the gradient, and /optimizer/clip_norm needs the norm of the whole gradient",
            "Leave out /optimizer/clip_norm, or use allreduce_sgd");
   if (context.optimizer != nullptr && treats_matrices(*context.optimizer->rule))
-    reject("name", "shards the model, and /optimizer/name treats whole matrices",
+    reject("name", "shards the model, and /optimizer/name works on whole matrices",
            "Use another optimizer, or allreduce_sgd");
   note_overlap(context);
   return std::make_unique<Fsdp>(options, shards);
@@ -134,8 +134,8 @@ MadeAlgorithm make_fsdp(const FsdpOptions& options, const AlgorithmContext& cont
 MadeAlgorithm make_hsdp(const HsdpOptions& options, const AlgorithmContext& context) {
   if (context.workers % *options.shards != 0)
     reject("shards",
-           fmt::format("is {}, and does not divide the {} workers", *options.shards, context.workers),
-           "Use a number of ranks that does");
+           fmt::format("is {}, which does not divide the {} workers", *options.shards, context.workers),
+           "Use a divisor of the number of workers");
   return make_sharded(options, *options.shards, context);
 }
 

@@ -140,11 +140,11 @@ class Wagma final : public Algorithm {
 void check(const WagmaOptions& options, int workers) {
   const int below = power_of_two_below(workers);
   if (below != workers)
-    reject("name", fmt::format("needs a power of two of workers, and there are {}", workers),
+    reject("name", fmt::format("needs a power of two of workers, and this run has {}", workers),
            fmt::format("Use {} or {} workers", below, 2 * below));
   const int size = *options.group_size, smaller = power_of_two_below(size);
   if (size > workers)
-    reject("group_size", fmt::format("is more than the {} workers", workers),
+    reject("group_size", fmt::format("is more than the number of workers, {}", workers),
            fmt::format("Use a power of two up to {}, or leave it out", workers));
   if (smaller != size)
     reject("group_size", "is not a power of two",

@@ -72,11 +72,11 @@ Book load_book(const std::string& path) {
     const SetSpec& set = section.sets[i].set;
     const std::string at = child("/sets", i);
     if (set.left_out.empty() == set.test.empty())
-      errors.add(sourced.value, sourced.origins, at, "names both parts that are left out and a test, or none",
-                 "Give \"left_out\" or \"test\"");
+      errors.add(sourced.value, sourced.origins, at, "needs either \"left_out\" or \"test\"",
+                 "Give exactly one of them");
     if (!names.insert(set.measured_on + "\n" + set.name).second)
-      errors.add(sourced.value, sourced.origins, at + "/name", "is the name of another set of this machine",
-                 "Give each a name of its own");
+      errors.add(sourced.value, sourced.origins, at + "/name",
+                 "is already the name of another set of this machine", "Give each a name of its own");
     book.sets.push_back(set);
   }
   errors.throw_if_any();
@@ -187,8 +187,8 @@ Lines read_lines(const std::string& file) {
   try {
     for (const auto& each : json.items()) lines[each.key()] = line_from(each.value());
   } catch (const nlohmann::json::exception& error) {
-    throw ConfigError(
-        {file, "", "does not hold judged lines", error.what(), "Write it anew with `simsgd book --record`"});
+    throw ConfigError({file, "", "is not a file of judged lines", error.what(),
+                       "Write it anew with `simsgd book --record`"});
   }
   return lines;
 }
@@ -240,7 +240,7 @@ std::vector<Cell> left_out_cells(const Calibration& calibration, const SetSpec& 
     }
     return cells;
   }
-  throw ConfigError({set.spec, "/fit/leave_out", "leaves out no parts of the column that the book judges",
+  throw ConfigError({set.spec, "/fit/leave_out", "does not leave out the column that the book judges",
                      set.left_out, "Correct the book or the spec"});
 }
 
@@ -259,7 +259,7 @@ std::vector<Cell> tested_cells(const Calibration& calibration, const SetSpec& se
     if (!which.empty()) weights = weigh(calibration.points, which, test.octaves_equal).weights;
     return cells;
   }
-  throw ConfigError({set.spec, "/tests", "has no test of the name that the book judges", set.test,
+  throw ConfigError({set.spec, "/tests", "has no test with the name that the book judges", set.test,
                      "Correct the book or the spec"});
 }
 
@@ -303,12 +303,12 @@ class Judging {
   JudgedSet judged(const SetSpec& set) {
     JudgedSet made{set, {}, ""};
     if (!wanted(set)) {
-      made.skipped = "was not asked for";
+      made.skipped = "was not selected";
       return made;
     }
     Spec spec = load_spec(set.spec);
     if (const std::string file = missing_file(spec, settings_.calibration.data); !file.empty()) {
-      made.skipped = file + " is not at hand";
+      made.skipped = file + " was not found";
       return made;
     }
     const Fit& fit = fit_of(std::move(spec), set.spec);
@@ -322,7 +322,7 @@ class Judging {
       if (fit.calibration->noise_known) noise = fit.calibration->noise;
     }
     if (made.cells.empty())
-      made.skipped = "the measurements that there are have no such cell";
+      made.skipped = "the measurements have no such cell";
     else
       made_.lines[key_of(set)] = line_of(made.cells, weights, noise, settings_.date);
     return made;

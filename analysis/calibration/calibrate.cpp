@@ -74,8 +74,9 @@ class Calibrator {
                           const std::vector<Json>& values) {
       if (std::none_of(values.begin(), values.end(),
                        [&](const Json& each) { return setting_value(pointer, each).has_value(); }))
-        errors.push_back(result_->spec.error_at(at, fmt::format("\"{}\" sets what no scenario has", name),
-                                                pointer, "Correct the pointer"));
+        errors.push_back(
+            result_->spec.error_at(at, fmt::format("\"{}\" sets a key that scenarios do not have", name),
+                                   pointer, "Correct the pointer"));
     };
     for (const ModelSpec& model : result_->spec.models) {
       const std::string at = place_of(model);
@@ -164,13 +165,13 @@ class Calibrator {
     result_->warnings = result_->points.warnings;
     for (std::size_t j = 0; j < result_->best().at_bound.size(); ++j)
       if (result_->best().at_bound[j])
-        result_->warnings.push_back(fmt::format("{} has reached a bound: {:.4g} of {:.4g} to {:.4g}",
+        result_->warnings.push_back(fmt::format("{} ended at a bound: {:.4g}, in a range of {:.4g} to {:.4g}",
                                                 result_->model().parameters[j].name,
                                                 result_->best().values[j], result_->model().parameters[j].low,
                                                 result_->model().parameters[j].high));
     if (result_->models[result_->chosen].left_out.empty())
       result_->warnings.push_back(fmt::format(
-          "all that is fitted agrees in \"{}\", so nothing could be left out: the model's own error is unknown, and intervals hold only what the parameters may be",
+          "all fitted measurements have the same \"{}\", so cross-validation could leave nothing out: the model's own error is unknown, and intervals include only the uncertainty of the parameters",
           fmt::join(result_->spec.fit.leave_out, "\", \"")));
   }
 

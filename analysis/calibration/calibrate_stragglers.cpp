@@ -36,7 +36,7 @@ calibration::StepTable table_of(const Spec& spec, const std::vector<Measurement>
                        number_in(spec, row, spec.stragglers->step), row.value});
   try {
     calibration::StepTable table = calibration::step_table(steps);
-    if (table.count() == 0) throw std::invalid_argument("no step has all workers");
+    if (table.count() == 0) throw std::invalid_argument("no step has a time for every worker");
     return table;
   } catch (const std::invalid_argument& error) {
     throw ConfigError(
@@ -49,8 +49,9 @@ void check_apart(const Spec& spec, const calibration::StepTable& fitted,
                  const calibration::StepTable& tested) {
   for (const std::uint64_t step : tested.steps)
     if (std::binary_search(fitted.steps.begin(), fitted.steps.end(), step))
-      throw ConfigError({spec.file, "/tests/0/where", fmt::format("tests step {}, which is fitted", step), "",
-                         "Select other steps: a prediction is judged on what it has not seen"});
+      throw ConfigError({spec.file, "/tests/0/where",
+                         fmt::format("tests step {}, which is also fitted", step), "",
+                         "Select other steps: a model is tested on steps that the fit has not seen"});
 }
 
 }  // namespace
@@ -182,9 +183,11 @@ std::string regimes_text(const Regimes& regimes) {
   for (const StepTable& quarter : regimes.quarters)
     means.push_back(fmt::format("{:.4g}", statistics_of(quarter).slowest_mean_s));
   return fmt::format(
-      "Slowest of the workers by quarters: {} s. {} (F {:.3g}, p {:.2g})\n", fmt::join(means, ", "),
-      regimes.differ ? "The regime changes: intervals hold each of them"
-                     : "No more apart than steps within them: that later steps are like these is assumed",
+      "Slowest worker, mean in each quarter of the steps: {} s. {} (F {:.3g}, p {:.2g})\n",
+      fmt::join(means, ", "),
+      regimes.differ
+          ? "The regime changes, and intervals cover all quarters"
+          : "Quarters differ no more than the steps within them, so later steps are assumed to be like these",
       regimes.f, regimes.p);
 }
 
@@ -205,7 +208,7 @@ StragglerStatistics statistics_of(const StepTable& table) {
 
 StragglerVerdict judge(const StragglerFit& fit, const StepTable& held_out, const StragglerJudging& how) {
   if (held_out.workers.size() != fit.parameters.factors.size())
-    throw std::invalid_argument(fmt::format("the model has {} workers and the steps that judge it {}",
+    throw std::invalid_argument(fmt::format("the model has {} workers, and the steps that test it have {}",
                                             fit.parameters.factors.size(), held_out.workers.size()));
   if (held_out.count() == 0)
     throw std::invalid_argument("no steps were left out, so the model cannot be judged");
@@ -279,15 +282,16 @@ std::string report(const StragglerFit& fit) {
   for (const ParameterInterval& each : fit.intervals)
     text += fmt::format("  {:26} {:10.4g}  {:10.4g} to {:.4g}\n", each.name, each.value, each.low, each.high);
   text += regimes_text(fit.regimes);
-  if (fit.families.fits.empty()) return text + "No noise lasts only a step or a few\n";
-  text += fmt::format("Fast noise, every {} steps, {} values: families by AIC\n", fit.thinning,
-                      fit.families.count);
+  if (fit.families.fits.empty()) return text + "No fast noise was found\n";
+  text += fmt::format(
+      "Fast noise, {1} values taken every {0} steps: families, best first, and how far their AIC is behind\n",
+      fit.thinning, fit.families.count);
   for (const FamilyFit& each : fit.families.fits)
     text += fmt::format("  {:26} {:10.1f}\n", family_name(each.family) + (each.shifted ? ", shifted" : ""),
                         each.aic() - fit.families.fits.front().aic());
   const Goodness& best = fit.families.best;
   return text +
-         fmt::format("The first: KS {:.3f} (p {:.3f}), Anderson-Darling {:.3f} (p {:.3f}), {} draws{}\n",
+         fmt::format("Best family: KS {:.3f} (p {:.3f}), Anderson-Darling {:.3f} (p {:.3f}), {} draws{}\n",
                      best.ks, best.ks_p, best.anderson_darling, best.anderson_darling_p, best.draws,
                      fit.families.none_fits ? ": none fits, measured quantiles are used" : "");
 }

@@ -78,8 +78,9 @@ struct Described {
 Json where_written(const Selection& selection, const std::string& name) {
   std::optional<Json> where = where_of(selection);
   if (!where)
-    throw RunError(fmt::format("\"{}\" goes with the column {}, which no scenario has: it cannot be written.",
-                               name, column_of_measurements(selection)));
+    throw RunError(fmt::format(
+        "\"{}\" depends on the column {}, which scenarios do not have, so it cannot be written into a cluster.",
+        name, column_of_measurements(selection)));
   return std::move(*where);
 }
 

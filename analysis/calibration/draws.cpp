@@ -158,11 +158,11 @@ void throw_if_any(const Fitter& fitter, const std::vector<std::size_t>& idle) {
   for (const std::size_t j : idle) {
     const ParameterSpec& parameter = model.parameters[j];
     names.push_back(parameter.name);
-    errors.push_back(
-        spec.error_at(fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), parameter.written),
-                      fmt::format("\"{}\" changes no prediction of what is fitted, from {:g} to {:g}",
-                                  parameter.name, parameter.low, parameter.high),
-                      Json(parameter.pointers).dump(), "Leave it out, or fit measurements that go with it"));
+    errors.push_back(spec.error_at(
+        fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), parameter.written),
+        fmt::format("\"{}\" changes no prediction of a fitted measurement anywhere from {:g} to {:g}",
+                    parameter.name, parameter.low, parameter.high),
+        Json(parameter.pointers).dump(), "Leave it out, or fit measurements that depend on it"));
   }
   if (!errors.empty()) throw IdleParameters(std::move(errors), model.name, std::move(names));
 }

@@ -243,7 +243,7 @@ Fitted fit_parameters(const Predictor& predictor, const Points& points, const Mo
   }
   if (!std::isfinite(best.loss))
     throw RunError(
-        "Nothing can be fitted: the simulator predicts no value for some measurement, whatever the parameters inside their bounds" +
+        "The fit failed: for some measurement the simulator predicts no value with any parameters within their bounds" +
         bounds_shown(model) + "." +
         (predictor.memo().failure.empty() ? "" : " A run failed: " + predictor.memo().failure));
   fitted.loss = best.loss;

@@ -125,7 +125,7 @@ std::string numbers(const Calibration& calibration) {
     double squares = 0;
     for (const double weight : weights) squares += weight * weight;
     text += fmt::format(
-        "\nEnsemble of {} ({} members): as many as {:.1f} equal ones predict; the likeliest weighs {}.\n",
+        "\nEnsemble of {} ({} members): their weights amount to {:.1f} equal members; the likeliest weighs {}.\n",
         calibration.model().ensemble.front().name, weights.size(), 1 / squares,
         in_percent(*std::max_element(weights.begin(), weights.end())));
   }

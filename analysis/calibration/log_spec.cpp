@@ -110,22 +110,22 @@ Machine machine_of(const std::vector<std::string>& logs, const LogSettings& sett
       machine.gpus_per_node = std::max(machine.gpus_per_node, nodes_for(row.workers, row.nodes));
   }
   for (const std::string& file : without_nodes)
-    errors.push_back({file, "", "does not tell on how many nodes it ran", "",
-                      "Say --gpus-per-node, of all logs together"});
+    errors.push_back({file, "", "does not say how many nodes it ran on", "",
+                      "Give --gpus-per-node, which then holds for all logs"});
   std::set<std::string> uneven;
   for (const Measurement& row : rows)
     if (row.nodes > 0 && row.nodes != nodes_for(row.workers, machine.gpus_per_node) &&
         uneven.insert(row.source).second)
       errors.push_back(
           {row.source, "",
-           fmt::format("is of nodes that are filled otherwise than by {} ranks", machine.gpus_per_node),
+           fmt::format("ran with another number of ranks per node than {}", machine.gpus_per_node),
            fmt::format("{} ranks on {} nodes", row.workers, row.nodes),
            "Calibrate logs of full nodes together"});
   if (machine.workers.contains(0))
-    errors.push_back({logs.front(), "", "does not tell how many ranks took part", "",
+    errors.push_back({logs.front(), "", "does not say how many ranks took part", "",
                       "Import it with --set workers=N, and calibrate the table that import writes"});
   if (machine.workers.size() == 1 && *machine.workers.begin() == 1)
-    errors.push_back({logs.front(), "", "is of one rank, which does not communicate", "",
+    errors.push_back({logs.front(), "", "has a single rank, which does not communicate", "",
                       "Give a log of two ranks or more"});
   if (!errors.empty()) throw ConfigError(std::move(errors));
   machine.nodes = nodes_for(*machine.workers.rbegin(), machine.gpus_per_node);
@@ -338,9 +338,9 @@ std::vector<std::string> told_by(const Calibration& calibration) {
                                               human_bytes(most), fmt::join(workers, ", "), per_node)};
   const ModelResult& chosen = calibration.models[calibration.chosen];
   if (std::isfinite(chosen.left_out_error))
-    all.push_back(
-        fmt::format("determined: parts that were left out of the fit ({}) are missed by {:.1f} % in the mean",
-                    fmt::join(calibration.spec.fit.leave_out, ", "), 100 * chosen.left_out_error));
+    all.push_back(fmt::format(
+        "determined: parts that were left out of the fit ({}) are predicted with a mean error of {:.1f} %",
+        fmt::join(calibration.spec.fit.leave_out, ", "), 100 * chosen.left_out_error));
   if (cluster.contains("nodes"))
     all.push_back(
         "not determined: anything between nodes; the cluster has one node. Add a log of two nodes or more");
@@ -349,7 +349,7 @@ std::vector<std::string> told_by(const Calibration& calibration) {
         "not determined: how times grow with nodes beyond these; no number of ranks could be left out, so intervals widen by assumption. Add a log of twice as many ranks");
   if (workers.size() == 1)
     all.push_back(
-        "not determined: launch and latency of a step apart, which small messages among other numbers of ranks meet");
+        "not determined: launch and latency of a step separately, so times of small messages among other numbers of ranks are uncertain");
   constexpr double kWide = 2;  // the interval's ends are further apart than this factor
   const std::vector<NumberInterval> intervals = number_intervals(calibration, 0.9);
   for (std::size_t j = 0; j < calibration.model().parameters.size(); ++j) {
@@ -385,7 +385,14 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
            (row.operation != "all_reduce" && row.operation != "all_gather" &&
             row.operation != "reduce_scatter");
   });
+<<<<<<< HEAD
   for (const Measurement& row : rows) used.insert(row.source);
+=======
+  if (rows.empty())
+    throw ConfigError({logs.front(), "", "has no times of all_reduce, all_gather or reduce_scatter", "",
+                       "Give logs of these operations, or a spec (docs/calibration.md)"});
+  Machine machine = machine_of(logs, settings, rows);
+>>>>>>> 31df6e703a51624df40e5f6161d066bdd5b6f34f
   LogSpec made;
   std::vector<InputError> errors;
   for (const std::string& file : logs)
@@ -403,10 +410,10 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
   Machine machine = machine_of(logs, settings, rows);
   if (machine.device.empty()) {
     machine.device = "devices/h100.json";
-    made.notes.push_back("no shipped device is named in the logs: " + machine.device +
-                         " stands in, which matters to computing alone; --device names another");
+    made.notes.push_back("the logs name no device that SimSGD ships: " + machine.device +
+                         " takes its place, which affects computing only; --device chooses another");
   } else if (settings.device.empty()) {
-    made.notes.push_back("the device of the logs is taken to be " + machine.device);
+    made.notes.push_back("the device of the logs is assumed to be " + machine.device);
   }
   Json data = Json::array();
   for (const std::string& file : logs) {
@@ -415,7 +422,7 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
     if (const auto from = machine.from_bytes.find(file); from != machine.from_bytes.end()) {
       data.back()["where"]["bytes"] = {{"at_least", from->second}};
       made.notes.push_back(fmt::format(
-          "{}: one process launches on all its GPUs in turn, which hides what happens below {}: fitted from there on",
+          "{}: one process launches on all its GPUs in turn, which hides the times of smaller messages; only those from {} on are fitted",
           file, human_bytes(from->second)));
     } else {
       data.back()["where"]["bytes"] = {{"at_least", 1}};
@@ -448,7 +455,7 @@ LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings)
       made.told = told_by(*made.calibration);
       for (const std::string& each : idle)
         made.told.push_back("not determined: " + each +
-                            ", which no measurement depends on: NCCL's own value is kept");
+                            ": no measurement depends on it, so it keeps NCCL's own value");
       made.spec = std::move(logs.spec);
       return made;
     } catch (const IdleParameters& error) {

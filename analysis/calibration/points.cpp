@@ -147,7 +147,7 @@ class Maker {
     throw ConfigError({spec_.file, "/predict",
                        "predicts no " + measurement.quantity + " such as that of line " +
                            std::to_string(measurement.line) + " of " + measurement.source,
-                       "", "Add what predicts it, or select it away in \"data\""});
+                       "", "Add a rule that predicts it, or exclude it in \"data\""});
   }
 
   void add(std::vector<Assignment>& all, const std::string& pointer, Json value) const {
@@ -163,9 +163,9 @@ class Maker {
       const auto found = value ? values.find(*value) : values.end();
       if (found == values.end())
         throw ConfigError({spec_.file, "/predict",
-                           fmt::format("says nothing of {} = {} (line {} of {})", column,
+                           fmt::format("does not say what {} = {} sets (line {} of {})", column,
                                        value.value_or("(none)"), measurement.line, measurement.source),
-                           "", "Add what it sets, or select it away in \"data\""});
+                           "", "Add what this value sets, or exclude it in \"data\""});
       for (const auto& [pointer, set] : found->second) add(all, pointer, set);
     }
     for (const auto& [pointer, column] : predict.from) {
@@ -207,9 +207,9 @@ void check_apart(const Spec& spec, const std::vector<Point>& points) {
                                     [](const Point& each) { return each.fitted && !each.tests.empty(); });
     throw ConfigError(
         {spec.file, "/tests/" + std::to_string(point.tests.front()) + "/where",
-         fmt::format("tests {} of the measurements that are fitted, the first one in line {} of {}", both,
+         fmt::format("tests {} of the fitted measurements, the first in line {} of {}", both,
                      point.measurement.line, point.measurement.source),
-         "", "Select other ones: a prediction is judged on what it has not seen"});
+         "", "Select other measurements: a model is tested on measurements that the fit has not seen"});
   }
 }
 
@@ -218,8 +218,8 @@ void check_enough(const Spec& spec, const std::vector<Point>& points,
   const auto fitted = static_cast<std::size_t>(
       std::count_if(points.begin(), points.end(), [](const Point& each) { return each.fitted; }));
   if (points.empty() && spec.fit.where.empty())
-    throw ConfigError({spec.file, "/data", "has no measurement that is fitted or tested", "",
-                       "Look at what `simsgd import` makes of the files, and at \"where\""});
+    throw ConfigError({spec.file, "/data", "contains no measurement to fit or test", "",
+                       "Check what `simsgd import` reads from the files, and the conditions in \"where\""});
   for (std::size_t i = 0; i < spec.models.size(); ++i)
     if (fitted < std::max<std::size_t>(1, free_parameters(spec.models[i])) && !spec.fit.where.empty())
       throw ConfigError(spec.error_at(
@@ -229,7 +229,7 @@ void check_enough(const Spec& spec, const std::vector<Point>& points,
           "", "Fit more measurements, or fewer parameters. " + spec.fit.where.shown(measurements)));
     else if (fitted < free_parameters(spec.models[i]))
       throw ConfigError({spec.file, fmt::format("/models/{}/parameters", i),
-                         fmt::format("are {}, and only {} measurements are fitted",
+                         fmt::format("has {} entries, and only {} measurements are fitted",
                                      free_parameters(spec.models[i]), fitted),
                          "", "Fit more measurements, or fewer parameters"});
 }
@@ -255,7 +255,8 @@ Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<M
   }
   if (unusable > 0)
     maker.made_.warnings.push_back(fmt::format(
-        "{} measurements that are not above 0, or lack what they are a multiple by, are left out", unusable));
+        "left out measurements that are not above 0, or lack the value that they are relative to: {}",
+        unusable));
   check_apart(spec, maker.made_.points);
   check_enough(spec, maker.made_.points, measurements);
   return std::move(maker.made_);

@@ -39,7 +39,7 @@ CollectiveOp operation_of(const Measurement& measurement) {
     if (op_name(plugin.op) == measurement.operation) return plugin.op;
   throw ConfigError({measurement.source, "",
                      fmt::format("line {} measures an operation that has no schedule", measurement.line),
-                     measurement.operation, "Select it away, or say which operation it is with \"set\""});
+                     measurement.operation, "Exclude it in \"data\", or name its operation with \"set\""});
 }
 
 /// Times of one operation by its size. Where it grows in proportion between two sizes, as it does between

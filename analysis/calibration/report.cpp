@@ -98,7 +98,7 @@ std::string test_text(const Calibration& calibration, std::size_t number) {
   const TestSpec& test = calibration.spec.tests[number];
   const std::vector<Judgement>& ways = calibration.tests[number];
   std::string text = fmt::format(
-      "\nTest \"{}\"{}{}\n", test.name, test.octaves_equal ? ", octaves of size weighing the same" : "",
+      "\nTest \"{}\"{}{}\n", test.name, test.octaves_equal ? ", each octave of sizes weighted equally" : "",
       test.goal > 0 ? fmt::format("; {}: {}", test.source.empty() ? "goal" : test.source, percent(test.goal))
                     : "");
   if (ways.front().points.empty()) return text + "  no measurements\n";

@@ -144,7 +144,7 @@ Json with_workers(Json entry, int workers) {
 void find_entries(const std::vector<EntryKind>& kinds, const SearchSpec& search, int workers, Json& table) {
   const std::vector<TableEntry> entries = best_table(kinds, search.most, kOutlier);
   if (entries.empty())
-    throw RunError("There are too few measured sizes for the table at " + search.pointer + ".");
+    throw RunError("Too few sizes were measured to fit the table at " + search.pointer + ".");
   for (const TableEntry& entry : entries)
     table.push_back(
         with_workers(entry_json(kinds[entry.kind], entry.costs,

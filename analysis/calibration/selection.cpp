@@ -42,7 +42,7 @@ double amount_of(const std::string& column, const std::string& key, const Json& 
     for (const Dimension dimension : {Dimension::bytes, Dimension::time_s})
       if (const ParsedQuantity parsed = parse_quantity(json.get<std::string>(), dimension); parsed.ok)
         return parsed.value;
-  reject(column + "/" + key, "is not a number and no quantity", "Write a number, a size or a time");
+  reject(column + "/" + key, "is neither a number nor a quantity", "Write a number, a size or a time");
 }
 
 Condition condition_of(const std::string& column, const Json& json) {
@@ -148,7 +148,7 @@ std::string Selection::shown(const std::vector<Measurement>& all) const {
   std::vector<std::string> parts;
   for (const Condition& each : conditions_)
     parts.push_back(fmt::format(
-        "\"{}\": {} holds of {} measurements; {}", each.column, each.text,
+        "\"{}\": {} matches {} measurements; {}", each.column, each.text,
         std::count_if(all.begin(), all.end(), [&](const Measurement& one) { return each.holds(one); }),
         values_shown(all, each.column)));
   for (const Selection& each : any_of_) parts.push_back(each.shown(all));

@@ -140,12 +140,13 @@ void check_names(const Spec& spec, const Sourced& sourced, ErrorList& errors) {
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     if (!names.insert(spec.models[i].name).second)
       errors.add(sourced.value, sourced.origins, child("/models", i) + "/name",
-                 "is the name of another model", "Give each a name of its own");
+                 "is already the name of another model", "Give each a name of its own");
     const std::vector<SearchSpec>& searches = spec.models[i].searches;
     for (std::size_t s = 0; s < searches.size(); ++s)
       if (searches[s].schedules.empty() && !searches[s].pointer.ends_with("/segments"))
         errors.add(sourced.value, sourced.origins, child(child("/models", i) + "/searches", s),
-                   "names no schedules for a policy", "Add \"schedules\": [\"ring\", \"tree\"]");
+                   "lacks the schedules that a policy chooses from",
+                   "Add \"schedules\": [\"ring\", \"tree\"]");
   }
 }
 
@@ -156,9 +157,10 @@ void check_written(const Spec& spec, const Sourced& sourced, ErrorList& errors) 
     if (column.empty()) return;
     errors.add(
         sourced.value, sourced.origins, child(pointer + "/where", column),
-        "is a column, or a condition on one, that no scenario has: it cannot be written into a cluster",
-        fmt::format("Ask for {}, by value, at_least or at_most; or only report (no -o, or validate)",
-                    kScenarioColumns));
+        "selects by a column that scenarios do not have, so the value cannot be written into a cluster",
+        fmt::format(
+            "Select by {}, with a value, at_least or at_most; or only report (without -o, or with validate)",
+            kScenarioColumns));
   };
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const std::string model = child("/models", i);
@@ -169,8 +171,8 @@ void check_written(const Spec& spec, const Sourced& sourced, ErrorList& errors) 
       if (parameter.for_some && std::any_of(parameter.pointers.begin(), parameter.pointers.end(),
                                             [](const auto& each) { return each.starts_with("/cluster/"); }))
         errors.add(sourced.value, sourced.origins, at + "/where",
-                   "is of a number of the cluster, which has one value for all scenarios",
-                   "Drop it; or only report (no -o, or validate)");
+                   "selects scenarios for a number of the cluster, which has one value for all of them",
+                   "Drop it, or only report (without -o, or with validate)");
     }
     for (std::size_t j = 0; j < spec.models[i].ensemble.size(); ++j)
       check(spec.models[i].ensemble[j].where, child(model + "/ensemble", j));
@@ -195,7 +197,7 @@ void check_kind(const SpecSection& section, const Sourced& sourced, ErrorList& e
           "Give all three, or \"stragglers\" in place of them");
   if (section.stragglers &&
       (section.scenario.present() || !section.predict.empty() || !section.models.empty()))
-    wrong("/stragglers", "stands beside what predicts a cluster",
+    wrong("/stragglers", "cannot be combined with \"scenario\", \"predict\" or \"models\"",
           "Leave out \"scenario\", \"predict\" and \"models\"");
 }
 

@@ -65,7 +65,7 @@ struct DataSection {
   }
   DataSpec made() {
     if (data.files.empty() == data.expected.empty())
-      reject("files", "and \"expected\" are both given, or both missing", "Give one of them");
+      reject("files", "excludes \"expected\", and one of the two is needed", "Give one of them");
     data.set = map_from<std::string>(set);
     data.where = selection_from(where);
     return data;
@@ -183,7 +183,7 @@ struct ParameterSection {
     parameter.low = bound_of("low", low, dimension);
     parameter.high = bound_of("high", high, dimension);
     if (!parameter.factors.empty() && parameter.factors.size() != parameter.pointers.size())
-      reject("factors", "are not as many as the pointers", "Give one for each, or none");
+      reject("factors", "must be as many as the pointers", "Give one factor for each pointer, or none");
     if (!(parameter.high > parameter.low)) reject("high", "is not above \"low\"", "Give a range");
     if (parameter.low < 0) reject("low", "is negative", "Give at least 0");
     if (parameter.usual && !(*parameter.usual > parameter.low && *parameter.usual < parameter.high))
@@ -239,7 +239,7 @@ struct EnsembleSection {
   EnsembleSpec made() {
     ensemble.where = selection_from(where);
     if (values.present() == count.has_value())
-      reject("values", "and \"count\" are both given, or both missing", "Give one of them");
+      reject("values", "excludes \"count\", and one of the two is needed", "Give one of them");
     if (values.present()) ensemble.values.assign(values.json().begin(), values.json().end());
     for (int i = 1; i <= count.value_or(0); ++i) ensemble.values.emplace_back(i);
     return ensemble;

@@ -222,7 +222,8 @@ std::string family_name(Family family) {
 FamilyFit fit_family(Family family, bool shifted, Values values) {
   if (values.size() < 3) throw std::invalid_argument("a family needs at least three values");
   const auto [least, most] = std::ranges::minmax_element(values);
-  if (!(*least > 0) || !std::isfinite(*most)) throw std::invalid_argument("times are positive and finite");
+  if (!(*least > 0) || !std::isfinite(*most))
+    throw std::invalid_argument("times must be positive and finite");
   if (*least == *most) throw std::invalid_argument("all values are the same: there is nothing to fit");
   FamilyFit fit = fit_given(family, shifted ? best_shift(family, values) : 0, values);
   fit.shifted = shifted;

@@ -182,7 +182,7 @@ void draw_again(const StepTable& table, const StragglerFitOptions& options, Stra
 StragglerFit fit_stragglers(const StepTable& table, const StragglerFitOptions& options) {
   if (table.workers.empty() || table.count() < kFewestSteps)
     throw std::invalid_argument(
-        fmt::format("{} steps in which all of {} workers were measured are too few: give at least {}",
+        fmt::format("{} steps with a time of each of the {} workers are too few: give at least {}",
                     table.count(), table.workers.size(), kFewestSteps));
   for (std::size_t w = 0; w < table.workers.size(); ++w)
     if (std::ranges::min(table.times_s[w]) == std::ranges::max(table.times_s[w]))

@@ -25,8 +25,9 @@ StepTable step_table(std::span<const WorkerStep> rows) {
   std::set<int> workers;
   for (const WorkerStep& row : rows) {
     if (!(row.seconds > 0) || !std::isfinite(row.seconds))
-      throw std::invalid_argument(fmt::format("worker {} has a time of {} s in step {}: times are above 0",
-                                              row.worker, row.seconds, row.step));
+      throw std::invalid_argument(
+          fmt::format("worker {} has a time of {} s in step {}: times must be above 0", row.worker,
+                      row.seconds, row.step));
     if (!by_step[row.step].emplace(row.worker, row.seconds).second)
       throw std::invalid_argument(fmt::format("worker {} has step {} twice", row.worker, row.step));
     workers.insert(row.worker);

@@ -76,7 +76,8 @@ std::vector<double> Fitter::member_squares(const WeightedPoints& what, const Fit
         all[places[c][i]] = mean_square(points_, part, predicted[i], spec_.fit.outlier);
         if (!std::isfinite(all[places[c][i]]))
           throw RunError("With " + Json(member_patch(model_, members[c][i])).dump() +
-                         " of the ensemble some measurement is not predicted. " + memo().failure);
+                         " of the ensemble, the simulator cannot predict some measurement. " +
+                         memo().failure);
       }
     }
     return all;

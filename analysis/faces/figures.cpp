@@ -47,7 +47,7 @@ std::vector<fs::path> places() {
   std::string looked;
   for (const fs::path& place : places()) looked += (looked.empty() ? "" : ", ") + place.string();
   throw ConfigError(
-      {"simsgd report", "", what + " is not here; looked in " + looked, "",
+      {"simsgd report", "", what + " was not found; looked in " + looked, "",
        "Get it with ./setup.sh web (npm, 250 MB), name its folder in SIMSGD_WEB, or use " + instead});
 }
 
@@ -78,7 +78,7 @@ class ScratchFile {
     std::string name = (fs::temp_directory_path() / "simsgd-XXXXXX").string() + ending;
     const int opened = mkstemps(name.data(), static_cast<int>(ending.size()));
     if (opened < 0)
-      throw RunError(fmt::format("No file can be made in {}", fs::temp_directory_path().string()));
+      throw RunError(fmt::format("Cannot create files in {}", fs::temp_directory_path().string()));
     close(opened);
     path_ = name;
     write_file_atomically(path_, text);
@@ -209,8 +209,8 @@ SvgConverter find_svg_converter(std::vector<std::string> formats) {
   for (std::string folder; std::getline(folders, folder, ':');)
     if (const fs::path program = fs::path(folder) / "rsvg-convert"; fs::exists(program, ignored))
       return {program, std::move(formats)};
-  throw ConfigError({"--" + formats.front(), "", "needs rsvg-convert, which PATH has not", "",
-                     "Install it (apt-get install librsvg2-bin), or take the SVG files"});
+  throw ConfigError({"--" + formats.front(), "", "needs rsvg-convert, which is not in PATH", "",
+                     "Install it (apt-get install librsvg2-bin), or use the SVG files"});
 }
 
 void write_figures(const Report& report, const Vl2svg& vl2svg, const SvgConverter& converter,

@@ -133,8 +133,7 @@ nlohmann::ordered_json record_of(const Value& value) {
 std::string which_there_are(const std::string& name, const std::vector<std::string>& valid) {
   if (valid.empty()) return "There are none";
   const std::string near = nearest(name, valid);
-  return (near.empty() ? "" : "Did you mean " + near + "? ") + "There " +
-         (valid.size() == 1 ? "is " : "are ") + one_of(valid);
+  return (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(valid);
 }
 
 std::vector<std::string> Axis::labels() const {
@@ -193,7 +192,7 @@ std::optional<std::size_t> Frame::axis(const std::string& option, const std::str
   }
   if (fits.size() == 1) return found;
   if (fits.size() > 1)
-    errors.push_back({option, "", "may be any of several axes", name, "Write " + one_of(fits)});
+    errors.push_back({option, "", "matches several axes", name, "Write " + one_of(fits)});
   else
     errors.push_back({option, "", "is not an axis of " + study_->name, name, which_there_are(name, names)});
   return std::nullopt;
@@ -213,8 +212,8 @@ std::optional<std::size_t> Frame::value(const std::string& option, std::size_t a
   }
   if (namesakes.size() == 1) return named;
   if (namesakes.size() > 1)
-    errors.push_back({option, "", "may be any of several values of " + axes_[axis].name, text,
-                      "Write " + one_of(namesakes)});
+    errors.push_back(
+        {option, "", "matches several values of " + axes_[axis].name, text, "Write " + one_of(namesakes)});
   else
     errors.push_back({option, "", "is not a value of " + axes_[axis].name, text,
                       which_there_are(text, axes_[axis].labels())});
@@ -242,7 +241,7 @@ Frame Frame::where(const std::vector<std::string>& filters, std::vector<InputErr
       rows.push_back(row);
   if (rows.empty() && !filters.empty())
     errors.push_back(
-        {"--where", "", "leaves no point of " + study_->name, "", "Ask for values that occur together"});
+        {"--where", "", "matches no point of " + study_->name, "", "Give values that occur together"});
   return {*this, rows};
 }
 
@@ -302,13 +301,13 @@ std::vector<std::string> notes_on_missing(const std::vector<const ResultPoint*>&
   }
   if (!failed.empty()) {
     std::string note =
-        fmt::format("{} of {} runs failed, and count in no number: ", failed.size(), points.size());
+        fmt::format("{} of {} runs failed and are not counted: ", failed.size(), points.size());
     for (std::size_t i = 0; i < std::min(failed.size(), kMostNamed); ++i)
       note += (i > 0 ? "; " : "") + failed[i];
     if (failed.size() > kMostNamed) note += fmt::format("; and {} more", failed.size() - kMostNamed);
     notes.push_back(std::move(note));
   }
-  if (not_run > 0) notes.push_back(fmt::format("{} of {} points have no run", not_run, points.size()));
+  if (not_run > 0) notes.push_back(fmt::format("{} of {} points have not been run", not_run, points.size()));
   return notes;
 }
 

@@ -75,7 +75,7 @@ std::vector<Attempt> attempts(const Study& study, const Candidates& candidates,
 std::string beyond_limits(double time_s, const std::optional<double>& cost_usd,
                           const AdviceSettings& settings) {
   if (settings.deadline_s && time_s > *settings.deadline_s)
-    return fmt::format("Takes {}, later than {}.", human_time(time_s), human_time(*settings.deadline_s));
+    return fmt::format("Takes {}, longer than {}.", human_time(time_s), human_time(*settings.deadline_s));
   if (settings.most_usd && cost_usd && *cost_usd > *settings.most_usd)
     return fmt::format("Costs {:.2f} USD, more than {:.2f}.", *cost_usd, *settings.most_usd);
   return "";
@@ -177,7 +177,7 @@ class Halving {
            fmt::format("is too small for {} candidates{}", candidates_.all.size(),
                        runs_each() > 1 ? fmt::format(" under {} circumstances", runs_each()) : ""),
            fmt::format("{:g}", settings_.budget),
-           "Give more, fewer candidates (--algorithms), or a scenario of more steps"});
+           "Raise it, try fewer candidates (--algorithms), or use a scenario with more steps"});
     const auto key = keys(all);
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -318,7 +318,7 @@ class Halving {
         made_.beyond.push_back({each.label, why});
     }
     if (kept.empty())
-      throw RunError("No candidate that ran in full keeps the limits. The nearest, " +
+      throw RunError("No candidate that ran in full is within the limits. The closest, " +
                      made_.beyond.front().label + ": " + made_.beyond.front().why);
     made_.ranked = std::move(kept);
   }

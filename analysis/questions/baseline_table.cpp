@@ -233,16 +233,16 @@ void fill_records(const std::vector<ComparedCell>& cells, const std::string& by,
 void explain(const std::vector<ComparedCell>& cells, Table& table) {
   const auto any = [&](auto holds) { return std::any_of(cells.begin(), cells.end(), holds); };
   for (const auto& [verdict, note] :
-       {std::pair{"tie", "tie: after Holm's correction over the rows, chance may have made the difference"},
+       {std::pair{"tie", "tie: the difference is not significant after Holm's correction over the rows"},
         {kUndecided, kUndecidedNote},
-        {kNobody, "nobody arrives: neither has a run that reaches the target by then; give them longer"},
+        {kNobody, "nobody arrives: no run of either side reaches the target by then; simulate longer"},
         {"one seed", "one seed: a difference without an interval; add \"seeds\" to the study"},
-        {"no pair", "no pair: no seed of which both have a result"}})
+        {"no pair", "no pair: no seed has a result on both sides"}})
     if (any([verdict = verdict](const ComparedCell& cell) { return cell.verdict == verdict; }))
       table.notes.emplace_back(note);
   if (any([](const ComparedCell& cell) { return cell.comparison.until.has_value(); }))
     table.notes.emplace_back(
-        "until: tau, the earliest end of a cell whose last run did not arrive; times are compared up to there (restricted means)");
+        "until: tau, the earliest end of a cell whose last run missed the target; times are compared up to there (restricted means)");
 }
 
 }  // namespace
@@ -278,8 +278,8 @@ Table baseline_table(const Frame& frame, const BaselineQuestion& question, std::
   expect_results(frame);
   const Axis& axis = frame.axes()[*by];
   if (axis.values.size() < 2)
-    throw ConfigError({"--by", "", "has one value here, and nothing to compare it with", axis.name,
-                       "Name another axis, or ask for more with --where"});
+    throw ConfigError({"--by", "", "has a single value here, so there is nothing to compare", axis.name,
+                       "Name another axis, or select more values with --where"});
   const Value& of_baseline = axis.values[*baseline];
   const std::vector<std::size_t> others = other_axes(frame, *by);
   const std::vector<ComparedCell> cells = compared_cells(frame, *by, *baseline, others, measures);

@@ -74,7 +74,7 @@ void check_names(const std::vector<std::string>& wanted, const std::map<std::str
     const std::string guess = nearest(name, names);
     errors.push_back(
         {"--algorithms", "", "is not an algorithm", name,
-         (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + ("There are " + one_of(names))});
+         (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + ("Choose " + one_of(names))});
   }
   if (!errors.empty()) throw ConfigError(errors);
 }
@@ -227,8 +227,8 @@ Candidates candidates(const Study& study, const CandidateSettings& settings) {
     for (auto& [circumstance, point] : found[i]) whole.back().points.push_back(std::move(point));
   }
   if (whole.empty())
-    throw ConfigError({study.file, "", "has no choice that stands under every circumstance", "",
-                       "Exclude less, or say in \"circumstances\" which axes only happen"});
+    throw ConfigError({study.file, "", "has no choice that is simulated under every circumstance", "",
+                       "Exclude fewer points, or list in \"circumstances\" the axes that nobody chooses"});
   made.all = std::move(whole);
   return made;
 }

@@ -220,7 +220,7 @@ MadeChart pareto_chart(const ChartSource& source) {
     ran += cell.runs.empty() ? 0U : 1U;
     if (const auto choice = choice_of(cell, to_target)) choices.push_back(*choice);
   }
-  if (choices.empty()) return "No setting has a cost and a time of all its seeds.";
+  if (choices.empty()) return "No setting has a cost and a time for all of its seeds.";
   mark_front(grid, choices);
   if (std::all_of(choices.begin(), choices.end(), [](const Choice& choice) { return choice.alone; }))
     return "No two choices ran under the same circumstances.";
@@ -240,12 +240,12 @@ MadeChart pareto_chart(const ChartSource& source) {
   }
   chart.filters = grid.circumstances();
   chart.caption = fmt::format(
-      "What {} costs, and how long it takes: means over seeds of every choice. The dashed line joins those that no other one beats in both.{}",
+      "What {} costs, and how long it takes: means over seeds of every choice. The dashed line joins the choices that no other choice beats in both.{}",
       to_target ? "reaching the target" : "a million samples",
       choices.size() < ran
-          ? fmt::format(" {} settings are left out, in which a seed misses the target.", ran - choices.size())
+          ? fmt::format(" {} settings are left out because a seed misses the target.", ran - choices.size())
           : "");
-  chart.description = "Cost against time, a dot for each choice, and the front that none beats";
+  chart.description = "Cost against time, a dot for each choice, and the Pareto front";
   return chart;
 }
 
@@ -257,7 +257,7 @@ MadeChart winners_chart(const ChartSource& source) {
   for (std::size_t i = 0; i < grid.axes.size(); ++i)
     if (i != *grid.series) others.push_back(i);
   if (others.size() < 2)
-    return fmt::format("It takes two axes beside {}; this study has {}.", series.name,
+    return fmt::format("This chart needs two axes besides {}; this study has {}.", series.name,
                        others.empty() ? "none" : "one");
   const std::optional<frame::Measure> measure = headline_measure(source.frame);
   if (!measure) return "No run has a time to target, a throughput or a time of a step.";
@@ -293,18 +293,16 @@ MadeChart winners_chart(const ChartSource& source) {
          off_by ? Cell(*off_by) : Cell(), found.tau ? Cell(*found.tau) : Cell()});
   }
   if (chart.rows.empty())
-    return fmt::format("Nowhere are there two values of {} to compare that have {}.", series.name,
-                       measure->name);
+    return fmt::format("No cell has two values of {} with {} to compare.", series.name, measure->name);
   const std::size_t across = others[0], down = others[1];
   chart.filters = grid.filters_without({grid.series, across, down});
   chart.caption = fmt::format(
-      "Best by {}{}. Hatched: tied, where after Holm's correction chance may have made the difference over the same seeds; or undecided, where deterministic runs differ by less than the model is off by.{}{}",
+      "Best by {}{}. Hatched cells are ties, where the difference over the same seeds is not significant after Holm's correction, or undecided, where deterministic runs differ by less than the model's error.{}{}",
       title_of(*measure), measure->better == Better::less ? " (least)" : " (most)",
       measure->name == "time_to_target_s"
-          ? " Times are compared up to tau, the earliest end of a compared cell whose last run did not arrive."
+          ? " Times are compared up to tau, the earliest end of a compared cell whose last run missed the target."
           : "",
-      certain ? ""
-              : " Where there is one seed differences have no interval, and only equal values are hatched.");
+      certain ? "" : " With a single seed, differences have no interval, and only equal values are hatched.");
   chart.description = fmt::format("The best {} in each cell of {} and {}; ties are hatched", series.name,
                                   grid.axes[across].name, grid.axes[down].name);
   chart.marks.kind = Marks::Kind::places;

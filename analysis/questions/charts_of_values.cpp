@@ -72,12 +72,12 @@ MadeChart values_chart(const ChartSource& source, const ValueKind& kind) {
     add_row(chart, source, cell, values);
   });
   chart.caption =
-      "Mean over seeds with its 95 % interval (Student; none of one seed, nor of deterministic runs).";
+      "Mean over seeds with its 95 % interval (Student; none for a single seed or for deterministic runs).";
   if (target)
     chart.caption +=
-        " Where some have not arrived by tau, the earliest end of a compared cell whose last run did not arrive, it is the mean of min(T, tau) (Kaplan and Meier). Open triangles: nobody arrived by then.";
+        " Where some runs miss the target by tau, the earliest end of a compared cell whose last run missed it, the mean is that of min(T, tau) (Kaplan and Meier). Open triangles: no run reached the target by then.";
   chart.description = fmt::format("{}, a dot for each value{}", kind.title,
-                                  target ? "; open triangles where no run arrived" : "");
+                                  target ? "; open triangles where no run reached the target" : "");
   return chart;
 }
 
@@ -110,7 +110,7 @@ MadeChart scaling_chart(const ChartSource& source, const std::string& name, cons
       "{} Dashed: ideal.{}",
       speedup ? "Throughput over that of one device; both axes double from line to line."
               : "Throughput per worker over that of one device.",
-      grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student); none of deterministic runs."
+      grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student); none for deterministic runs."
                      : " One seed: no bands.");
   chart.description = fmt::format("{} against the number of workers, one line for each {}", title,
                                   grid.series ? grid.axes[*grid.series].name : "study");
@@ -219,7 +219,7 @@ MadeChart step_times_chart(const ChartSource& source) {
     add_row(chart, source, cell, row);
   }
   if (chart.rows.empty())
-    return "No run has quartiles of its step times (runs of earlier versions do not; sweep run --force).";
+    return "No run has quartiles of its step times, which earlier versions did not record. Run the study again with sweep run --force.";
   chart.filters = grid.filters_without({grid.series, grid.stragglers});
   chart.caption =
       "Of all steps of all workers, mean over seeds. Boxes: from the first quartile to the third, with the median; lines: from the 5th percentile to the 95th; dots: the mean.";
@@ -421,7 +421,7 @@ MadeChart links_chart(const ChartSource& source) {
     for (const ResultLink& link : source.frame.details().busiest_links(cell.runs.front()->key))
       add_row(chart, source, cell, {link.name, link.utilisation, link.bytes});
   }
-  if (chart.rows.empty()) return "No run tells its links: collectives in closed form use none.";
+  if (chart.rows.empty()) return "No run lists its links: collectives in closed form use none.";
   chart.filters = source.grid.filters_without({});
   chart.caption = "The ten busiest links of the first seed's run.";
   if (read > kMostLinkCells) chart.caption += fmt::format(" Of the first {} cells.", kMostLinkCells);

@@ -263,9 +263,10 @@ ClaimVerdict judge_claim(const Claim& claim, const std::string& file, const fram
     const ClaimComparison& comparison = claim.comparisons[i];
     std::vector<ClaimCell> cells = judged_cells(comparison, claim.for_all, frame);
     if (cells.empty())
-      errors.push_back({file, child("/claim/comparisons", i), "finds no runs that differ in its sides alone",
-                        comparison.name,
-                        "Name values that the axes have, and what the sides need not share in \"free\""});
+      errors.push_back(
+          {file, child("/claim/comparisons", i), "has no two runs that differ only in its sides",
+           comparison.name,
+           "Use values that the axes have, and list in \"free\" the axes that the sides need not share"});
     keep_only(cells, inputs_of(cells, claim));
     verdict.settings = i == 0 ? cells : joined(verdict.settings, cells);
     verdict.comparisons.push_back(summed_up(std::move(cells)));

@@ -297,7 +297,7 @@ void explain(const Cells& cells, const CellQuestion& question, Table& table) {
     table.notes.push_back(
         std::string("* best") +
         (marked(Mark::tie)
-             ? "; = tie with it: by the paired difference, after Holm's correction, chance may have made it"
+             ? "; = tie with it: the paired difference is not significant after Holm's correction"
              : ""));
   if (marked(Mark::undecided)) table.notes.push_back(std::string("~ ") + kUndecidedNote);
   if (marked(Mark::best) && !cells.within.empty())
@@ -343,24 +343,26 @@ Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vec
   for (const std::size_t axis : columns)
     if (has(rows, axis))
       errors.push_back(
-          {"--columns", "", "is among --rows too", frame.axes()[axis].name, "Name each axis once"});
+          {"--columns", "", "is also in --rows", frame.axes()[axis].name, "Name each axis once"});
   const std::vector<Measure> measures = parse_measures(frame, question.measures, errors);
   if (!question.columns.empty() && question.measures.size() > 1)
-    errors.push_back({"--metric", "", "is several, and --columns is given",
+    errors.push_back({"--metric", "", "names several metrics, and a table with --columns shows one",
                       fmt::format("{}", fmt::join(question.measures, ",")),
-                      "Ask for one metric, or leave --columns out"});
+                      "Give one metric, or drop --columns"});
   if (!question.reaches.empty() &&
       (columns.size() != 1 || measures.size() != 1 || measures.front().better == Better::neither))
-    errors.push_back({"--reaches", "", "needs one axis in --columns, and one metric that has a better way",
-                      "", "Ask as in: --columns workers --metric scaling_efficiency --reaches 0.9"});
+    errors.push_back({"--reaches", "",
+                      "needs one axis in --columns, and one metric that is better when higher or when lower",
+                      "", "Write, for example, --columns workers --metric scaling_efficiency --reaches 0.9"});
   if (!errors.empty()) throw ConfigError(errors);
   expect_results(frame);
   std::vector<std::size_t> axes = rows;
   axes.insert(axes.end(), columns.begin(), columns.end());
   for (const std::size_t axis : frame.mixed(axes)) {
     const std::string& name = frame.axes()[axis].name;
-    errors.push_back({"--rows", "", name + " varies inside the cells, which are means over seeds alone", "",
-                      fmt::format("Add it to --rows or --columns, or choose with --where {}=VALUE", name)});
+    errors.push_back(
+        {"--rows", "", name + " varies within cells, which are means over seeds only", "",
+         fmt::format("Add it to --rows or --columns, or choose a value with --where {}=VALUE", name)});
   }
   if (!errors.empty()) throw ConfigError(errors);
   Table table;

@@ -92,8 +92,7 @@ std::string quoted(const std::string& argument) {
 const std::vector<ChartKind>& chart_kinds() {
   static const std::vector<ChartKind> kinds = {
       {"target", "Time to target", "Mean time to the target; runs that miss it are censored", target_chart},
-      {"pareto", "Cost against time", "Every choice's cost and time, and the front that none beats",
-       pareto_chart},
+      {"pareto", "Cost against time", "Cost and time of every choice, and the Pareto front", pareto_chart},
       {"throughput", "Throughput", "Samples per second", throughput_chart},
       {"speedup", "Speed-up", "Throughput over one device's, against workers", speedup_chart},
       {"efficiency", "Efficiency", "Throughput per worker over one device's, against workers",

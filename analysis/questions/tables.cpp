@@ -62,8 +62,8 @@ std::string note_on_tau(const std::vector<double>& taus, const CommonUnit& unit)
   for (const double tau : taus)
     all += (all.empty() ? "" : ", ") + unit.show(tau) + (unit.name.empty() ? "" : " " + unit.name);
   return fmt::format(
-      "Times are compared up to tau = {}, the earliest end of a cell whose last run did not arrive{}: > nobody arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)",
-      all, taus.size() > 1 ? ", of each comparison its own" : "");
+      "Times are compared up to tau = {}, the earliest end of a cell whose last run missed the target{}. >: no run reaches the target by then; ≥: mean of min(T, tau) (Kaplan-Meier)",
+      all, taus.size() > 1 ? ", one for each comparison" : "");
 }
 
 nlohmann::ordered_json finite_or_null(const std::optional<double>& value) {
@@ -208,15 +208,16 @@ Measure measure_asked(const Frame& frame, const WinnersQuestion& question, std::
   if (question.measure.empty()) {
     if (const auto usual = headline_measure(frame)) return *usual;
     if (errors.empty()) expect_results(frame);
-    errors.push_back({"--metric", "", "is needed: no run has a time to target, throughput or time of a step",
-                      "", which_there_are("", metrics_of(frame.rows()))});
+    errors.push_back({"--metric", "",
+                      "must be given: no run has a time to target, throughput or time of a step", "",
+                      which_there_are("", metrics_of(frame.rows()))});
     return {};
   }
   const std::vector<Measure> measures = parse_measures(frame, {question.measure}, errors);
   if (measures.empty()) return {};
   if (measures.front().better == Better::neither)
-    errors.push_back({"--metric", "", "is neither better nor worse where it is less", question.measure,
-                      "Ask for one that has a better way, such as time_to_target_s"});
+    errors.push_back({"--metric", "", "cannot rank choices: neither a higher nor a lower value is better",
+                      question.measure, "Choose a metric such as time_to_target_s"});
   return measures.front();
 }
 
@@ -284,20 +285,19 @@ void explain(const Frame& frame, const std::vector<Field>& fields, const std::ve
   if (const auto overall = best_overall(fields, measure.better)) {
     const std::string name = shown_place(frame, choices, overall->choice);
     table.notes.push_back(fmt::format(
-        "Over all circumstances: {}, on average {:.1f} % behind the best of each, at worst {:.1f} %", name,
-        100 * overall->mean, 100 * overall->worst));
+        "Best over all circumstances: {}, on average {:.1f} % behind the best of each, at worst {:.1f} %",
+        name, 100 * overall->mean, 100 * overall->worst));
     table.facts["overall"] = {
         {"best", name}, {"behind_mean", overall->mean}, {"behind_worst", overall->worst}};
   }
   if (unsure)
-    table.notes.emplace_back(
-        "tie: after Holm's correction chance may have made the difference over the seeds");
+    table.notes.emplace_back("tie: the difference over the seeds is not significant after Holm's correction");
   if (undecided) table.notes.emplace_back(kUndecidedNote);
   if (alone > 0)
     table.notes.push_back(
-        fmt::format("No winner in {} circumstances, in which one choice alone was simulated", alone));
+        fmt::format("No winner in {} circumstances, where only one choice was simulated", alone));
   if (nobody > 0)
-    table.notes.push_back(fmt::format("No winner in {} circumstances, in which fewer than two choices {}",
+    table.notes.push_back(fmt::format("No winner in {} circumstances, where fewer than two choices {}",
                                       nobody,
                                       measure.name == "time_to_target_s" ? "arrive" : "have a result"));
 }
@@ -316,9 +316,9 @@ Table winners_table(const Frame& frame, const WinnersQuestion& question, std::ve
   const Measure measure = measure_asked(frame, question, errors);
   const std::vector<std::size_t> circumstances = axes_that(frame, true), choices = axes_that(frame, false);
   if (choices.empty())
-    errors.push_back({frame.study().name, "", "varies nothing that is chosen", "",
-                      "Vary the algorithm, its settings or the number of workers, or say in the study's "
-                      "\"circumstances\" which axes only happen"});
+    errors.push_back(
+        {frame.study().name, "", "has no axis of choices", "",
+         "Vary the algorithm, its settings or the number of workers, or list in the study's \"circumstances\" the axes that nobody chooses"});
   if (!errors.empty()) throw ConfigError(errors);
   expect_results(frame);
   const std::vector<Field> fields = fields_of(frame, circumstances, choices, measure);

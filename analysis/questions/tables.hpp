@@ -129,7 +129,7 @@ std::string note_on_tau(const std::vector<double>& taus, const CommonUnit& unit)
 
 /// Below a table in which something is undecided.
 inline constexpr const char* kUndecidedNote =
-    "undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)";
+    "undecided: deterministic runs that differ by less than the model's error (docs/statistics.md)";
 
 /// null where there is none, or where it is infinite.
 nlohmann::ordered_json finite_or_null(const std::optional<double>& value);

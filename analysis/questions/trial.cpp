@@ -91,7 +91,7 @@ Scenario with_draw(Scenario scenario, std::uint64_t repetition, Json& notes) {
   if (repetition == 0 || !is_calibrated(scenario)) return scenario;
   const ParameterDraws draws(scenario, make_job(scenario));
   if (draws.count() == 0) return scenario;
-  notes = {"every seed but the first also draws what the calibrated cluster's numbers may be"};
+  notes = {"every seed but the first also draws the calibrated cluster's parameters"};
   for (const std::string& note : draws.notes()) notes.push_back(note);
   return draws.scenario(scenario, repetition - 1);
 }

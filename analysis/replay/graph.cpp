@@ -63,7 +63,7 @@ std::vector<StepRange> whole_steps(const RecordedJob& job, std::map<std::string,
       ++warnings["steps without operations of every worker, left out"];
   }
   if (steps.empty())
-    throw ConfigError({job.file, "", "has no step in which every worker did something", "",
+    throw ConfigError({job.file, "", "has no step with operations of every worker", "",
                        "Give the operations of all workers of at least one step"});
   return steps;
 }
@@ -133,8 +133,9 @@ class StepOrder {
                           printable(graph_.kinds[static_cast<std::size_t>(each.kind)]), job_.unit, each.line);
     }
     if (path.size() > kMostShown) text += fmt::format(" and {} more", path.size() - kMostShown);
-    errors.push_back({job_.file, "", "has operations that wait for each other in a circle", text,
-                      "Check their micro-batches and times: one of them began before what it needs"});
+    errors.push_back(
+        {job_.file, "", "has operations that wait for each other in a cycle", text,
+         "Check their micro-batches and times: one of them began before the operation that it needs"});
   }
 
   std::size_t left_before(std::size_t group, const std::vector<bool>& done) const {
@@ -194,8 +195,7 @@ void name_kinds(const RecordedJob& job, Graph& graph) {
     graph.kinds.push_back(job.kinds[k]);
     graph.roles.push_back(role_of(job, k, lane[k]));
     graph.unrecorded.push_back(false);
-    if (!graph.roles.back().known)
-      ++graph.warnings["kinds of operations that are not known: taken as a worker's own"];
+    if (!graph.roles.back().known) ++graph.warnings["operations of unknown kind, taken as a worker's own"];
   }
 }
 

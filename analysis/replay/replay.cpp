@@ -107,7 +107,7 @@ void check_workers(const Graph& graph, const std::vector<int>& workers, const st
   std::vector<InputError> errors;
   for (const int worker : workers)
     if (worker < 0 || worker >= static_cast<int>(graph.workers.size()))
-      errors.push_back({option, "", "names no worker of the job", fmt::format("{}", worker),
+      errors.push_back({option, "", "names a worker that the job does not have", fmt::format("{}", worker),
                         fmt::format("Name one from 0 to {}", graph.workers.size() - 1)});
   if (errors.empty() && std::set(workers.begin(), workers.end()).size() == graph.workers.size())
     errors.push_back({option, "", "leaves no worker to be healed after",

@@ -77,8 +77,9 @@ class Decomposition {
   bool too_many(const char* what, std::size_t count) {
     if (static_cast<double>(count) * static_cast<double>(report_.operations) <= kMostEvaluations)
       return false;
-    report_.notes.push_back(fmt::format("Left out: slow-down by {}, {} of them times {} operations", what,
-                                        count, report_.operations));
+    report_.notes.push_back(
+        fmt::format("Left out: slow-down by {}, because {} of them times {} operations are too many", what,
+                    count, report_.operations));
     return true;
   }
 
@@ -182,31 +183,32 @@ void add_notes(ReplayReport& report, const ReplayOptions& options) {
     const double share =
         report.inferred[i].held_s / mean(report.recorded_s) / static_cast<double>(report.recorded_s.size());
     const std::string what = fmt::format(
-        "workers (stages {}) wait for each other before {}, for something that is not recorded: taken as a barrier, which explains {:.1f} % of a step",
+        "workers (stages {}) wait for each other before {}, for something that is not recorded: modelled as a barrier, which explains {:.1f} % of a step",
         fmt::join(stages_of(graph, each), ", "), printable(each.kind), 100 * share);
     if (share > kMostInferred)
-      report.graph.warnings[what + "; --no-inferred takes it for gaps"] = each.workers.size();
+      report.graph.warnings[what + "; with --no-inferred it counts as gaps"] = each.workers.size();
     else
       report.notes.push_back(fmt::format("{} {}", each.workers.size(), what));
   }
   if (const std::vector<int> stages = whole_stages(graph, options.heal);
       !options.heal.empty() && !stages.empty())
     report.notes.push_back(fmt::format(
-        "All workers of stages {} are healed: what they compute is as long as on other stages, whose layers may be less; their gaps stay",
+        "All workers of stages {} are healed: they compute as long as other stages, whose layers may be smaller; their gaps stay",
         fmt::join(stages, ", ")));
   if (options.network != 1 && !graph.synchronisations.empty())
-    report.notes.push_back("A faster network leaves what is not recorded as it was");
+    report.notes.push_back("A faster network does not shorten waiting for something that is not recorded");
   if (options.network != 1)
-    report.notes.push_back("Assumed: messages and collectives are all transfer, without latency");
+    report.notes.push_back("Assumed: messages and collectives are transfer only, without latency");
   if (options.workers == 0) return;
   report.notes.push_back(fmt::format(
-      "More workers: {} draws; each new replica is one of {} recorded ones, each of its steps one of {}; a worker's batch stays",
+      "More workers: {} draws; each new replica is one of {} recorded ones, each of its steps one of {}; a worker's batch stays the same",
       options.draws, graph.replicas, graph.steps.size()));
   report.notes.push_back(
       "Assumed: collectives over replicas take (n - 1) / n of a fixed time, as a ring without latency");
   if (!report.sizes.empty() && report.sizes.back().steps < graph.steps.size())
-    report.notes.push_back(fmt::format("{} workers: {} of {} steps, for memory", report.sizes.back().workers,
-                                       report.sizes.back().steps, graph.steps.size()));
+    report.notes.push_back(fmt::format("{} workers: only {} of {} steps, to save memory",
+                                       report.sizes.back().workers, report.sizes.back().steps,
+                                       graph.steps.size()));
 }
 
 }  // namespace

@@ -56,14 +56,15 @@ std::string steps_text(const ReplayReport& report) {
   table.rows.push_back(
       {"ideal: operations of a kind equal", "", unit.show(ideal_s) + " " + unit.name, "", ratio(1)});
   std::string text = text_rows(table);
-  text += fmt::format(
-      "\nSlow-down {}: {} by gaps (launch delays, host), {} by operations that are not equal\n",
-      ratio(recorded_s / ideal_s), ratio(report.launch_slowdown()), ratio(report.blocking_slowdown()));
+  text += fmt::format("\nSlow-down {}: {} from gaps (launch delays, host), {} from unequal operations\n",
+                      ratio(recorded_s / ideal_s), ratio(report.launch_slowdown()),
+                      ratio(report.blocking_slowdown()));
   if (report.what_if)
     text += fmt::format("With {}: steps {:+.2f} %, {:+.2f} % without gaps\n", report.what_if->name,
                         100 * (mean(report.what_if->step_s) / recorded_s - 1),
                         100 * (mean(report.what_if->without_gaps_s) / mean(report.without_gaps_s) - 1));
-  return text + fmt::format("Replayed with its gaps, no step is more than {:.3f} us off\n", error_s * 1e6);
+  return text + fmt::format("Replayed with its gaps, every step is within {:.3f} us of the recording\n",
+                            error_s * 1e6);
 }
 
 void list(std::string& text, const std::string& title, std::vector<Share> shares) {
@@ -114,7 +115,7 @@ std::string sizes_text(const ReplayReport& report) {
                           ratio(mean(each.without_gaps_s) / each.ideal_s),
                           unit.show(each.ideal_s) + " " + unit.name,
                           fmt::format("{:.1f} %", 100 * first_s / mean(each.step_s))});
-  return "\nWith more workers, the same stragglers drawn again\n" + text_rows(table);
+  return "\nWith more workers, and stragglers drawn from the recorded ones\n" + text_rows(table);
 }
 
 std::string listed(const std::vector<std::string>& each) {
@@ -237,7 +238,7 @@ OrderedJson inferred_of(const ReplayReport& report) {
 }  // namespace
 
 std::string conclusion(const ReplayReport& report) {
-  if (report.graph.workers.size() == 1) return "It cannot be said who is slow: there is only one worker.";
+  if (report.graph.workers.size() == 1) return "Nobody can be called slow: there is only one worker.";
   std::string text;
   for (const SlowPart& part : report.slow) text += (text.empty() ? "" : " ") + slow_text(report, part);
   return text.empty() ? "Nobody is slow: no worker takes 5 % longer than its peers, no stage than the others."
@@ -246,7 +247,7 @@ std::string conclusion(const ReplayReport& report) {
 
 std::string replay_text(const ReplayReport& report) {
   std::string text = heading(report) + steps_text(report);
-  text += "\nSlow-down by one alone, everything else equal";
+  text += "\nSlow-down from a single cause, everything else equal";
   list(text, "Kind of operation", report.kinds);
   list(text, "Stage", report.stages);
   list(text, "Replica", report.replicas);

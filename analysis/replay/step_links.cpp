@@ -232,7 +232,7 @@ class StepLinker {
       if (neighbour(std::get<0>(key), ahead, chunk) >= 0) passes[key].*what = found[next++];
     }
     if (next < found.size())
-      graph_.warnings["messages that belong to no micro-batch's pass"] += found.size() - next;
+      graph_.warnings["messages that belong to no pass of a micro-batch"] += found.size() - next;
   }
 
   void connect(const PassKey& key, Pass& pass, std::map<PassKey, Pass>& passes, bool backward) {
@@ -247,7 +247,7 @@ class StepLinker {
     if (from < 0) return;
     const auto source = passes.find({from, micro_batch, chunk});
     if (source == passes.end()) {
-      ++graph_.warnings["passes whose neighbouring stage did not do that micro-batch"];
+      ++graph_.warnings["passes of a micro-batch that the neighbouring stage did not process"];
       return;
     }
     const std::size_t send = source->second.send;
@@ -279,7 +279,7 @@ class StepLinker {
     }
     for (const auto& [key, who] : first)
       if (who.second < takers(role(who.first).scope))
-        ++graph_.warnings["collectives in which not everybody took part"];
+        ++graph_.warnings["collectives in which some workers did not take part"];
   }
 
   std::int32_t takers(Scope scope) const {

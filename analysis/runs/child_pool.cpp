@@ -365,7 +365,7 @@ int wait_for(pid_t process) {
 
 std::string how_it_died(int status) {
   if (WIFEXITED(status))
-    return fmt::format("ended with exit code {} and without an answer", WEXITSTATUS(status));
+    return fmt::format("ended with exit code {} and without a result", WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
   return fmt::format("was ended by signal {} ({}){}", signal, strsignal(signal),
                      signal == SIGKILL ? ", which is what the system does when memory runs out" : "");

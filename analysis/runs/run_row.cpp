@@ -40,7 +40,7 @@ std::string status_name(RunStatus status) {
 RunStatus status_from_name(const std::string& name) {
   for (const RunStatus status : {RunStatus::ok, RunStatus::failed, RunStatus::timeout})
     if (status_name(status) == name) return status;
-  throw RunError("No run has the status \"" + name + "\"; a newer simsgd may have written it.");
+  throw RunError("Unknown status of a run: \"" + name + "\"; a newer simsgd may have written it.");
 }
 
 OrderedJson RunRow::read() const {

@@ -47,9 +47,9 @@ std::string as_log_pattern(const fs::path& folder, const std::string& file) {
   std::string text;
   for (const char letter : folder.string()) {
     if (static_cast<unsigned char>(letter) < ' ' || letter == '"' || letter == '\\')
-      throw ConfigError({"-o", "", "holds a character that a batch script cannot name in its log file",
-                         printable(folder.string()),
-                         "Choose a path without line breaks, quotation marks and backslashes"});
+      throw ConfigError(
+          {"-o", "", "contains a character that a batch script cannot use in the name of its log",
+           printable(folder.string()), "Choose a path without line breaks, quotation marks and backslashes"});
     text += letter == '%' ? "%%" : std::string(1, letter);
   }
   return "\"" + text + "/" + file + "\"";
@@ -79,7 +79,7 @@ OrderedJson record_of(const SlurmArray& array) {
 struct Pipe {
   std::array<int, 2> ends{-1, -1};
   Pipe() {
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw RunError("No pipe can be made for a program");
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw RunError("Cannot create a pipe to a program");
   }
   ~Pipe() {
     close(ends[0]);
@@ -192,8 +192,9 @@ SubmittedJob submit_array(const SlurmRequest& request) {
     write_file_atomically(record, record_of(array).dump() + "\n");
     const ProgramEnd end = run_program({"sbatch", "--parsable", script.string()});
     if (end.code == 127)
-      throw ConfigError({"sbatch", "", "is not on this machine", "",
-                         "Submit where Slurm is; `simsgd sweep run` with --shard needs none"});
+      throw ConfigError(
+          {"sbatch", "", "is not installed on this machine", "",
+           "Submit on a machine with Slurm, or use `simsgd sweep run --shard`, which needs none"});
     if (end.code != 0)
       throw ConfigError({"sbatch", "", fmt::format("refused the array (exit code {})", end.code),
                          end.err.substr(0, end.err.find_last_not_of('\n') + 1),

@@ -321,7 +321,7 @@ std::vector<ResultStudy> ResultStore::studies() const {
       try {
         read_coordinates(coordinates, point);
       } catch (const OrderedJson::exception&) {
-        throw damaged(*database_, "coordinates of a point that are none");
+        throw damaged(*database_, "invalid coordinates of a point");
       }
       point.key = points.text();
     }

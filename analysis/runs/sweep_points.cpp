@@ -90,7 +90,7 @@ Shard parse_shard(const std::string& text) {
                                      : std::from_chars_result{slash, std::errc::invalid_argument};
   if (bad_count != std::errc() || rest != end || shard.index < 1 || shard.index > shard.count)
     throw ConfigError(
-        {"--shard", "", "is not a part of a whole", text, "Write 1/4 for the first of four parts"});
+        {"--shard", "", "is not a shard", text, "Write I/N, such as 1/4 for the first of four parts"});
   return shard;
 }
 

@@ -50,8 +50,8 @@ std::vector<ResultStudy> sweeps_of(const fs::path& database, const std::vector<S
                {[](const RunRow&, std::uint64_t) {}, [&](const ResultStudy& sweep) { add_new(all, sweep); }});
   for (const SlurmArray& array : arrays) add_new(all, array.sweep);
   if (all.empty() && !store)
-    throw ConfigError({database.string(), "", "is not there, nor is anything spooled or submitted for it", "",
-                       "Write the file of simsgd sweep run STUDY -o F.db"});
+    throw ConfigError({database.string(), "", "does not exist, and nothing was spooled or submitted for it",
+                       "", "Name the file that was given to simsgd sweep run STUDY -o F.db"});
   return all;
 }
 

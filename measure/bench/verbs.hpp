@@ -170,7 +170,7 @@ class BenchVerbs {
 
   void check_ranks(int ranks) const {
     if (!compute_->parsed() && ranks < 2)
-      throw ConfigError({"mpirun", "", "starts too few ranks for messages", std::to_string(ranks),
+      throw ConfigError({"mpirun", "", "starts a single rank, and messages need two", std::to_string(ranks),
                          "Use mpirun -n 2 or more"});
   }
 

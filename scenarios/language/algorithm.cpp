@@ -50,8 +50,15 @@ Json without_library(Json section, const AlgorithmPlugin& plugin) {
   return section;
 }
 
+/// A file of the command line is looked for in the working directory first, else beside the scenario.
+std::string path_of(const Reader& reader, const std::string& name) {
+  std::error_code ignored;
+  const bool typed = reader.origin_file("/algorithm/file") == "--set";
+  return typed && std::filesystem::exists(name, ignored) ? name : reader.resolve("/algorithm", name).string();
+}
+
 /// Without a cluster where that is wrong.
-AlgorithmContext context_of(const Job& job, int workers, std::vector<Note>* notes) {
+AlgorithmContext context_of(const Reader& reader, const Job& job, int workers, std::vector<Note>* notes) {
   return {.workers = workers,
           .workload = &job.workload,
           .seed = job.seed,
@@ -59,7 +66,8 @@ AlgorithmContext context_of(const Job& job, int workers, std::vector<Note>* note
           .graph = &job.graph,
           .optimizer = &job.optimizer,
           .learner = job.learner.get(),
-          .notes = notes};
+          .notes = notes,
+          .find_file = [&reader](const std::string& name) { return path_of(reader, name); }};
 }
 
 /// "parameters and gradients 204 MB, activations 1 GB": the parts of a whole.
@@ -130,8 +138,10 @@ std::optional<LogicalGraph> build_graph(const Reader& reader, int workers) {
   });
 }
 
-void complete_algorithm(Json& algorithm, const Job& job) {
-  const AlgorithmContext context = context_of(job, job.workers(), nullptr);
+void complete_algorithm(Json& algorithm, const Scenario& scenario, const Job& job) {
+  ErrorList none;
+  const Reader reader(scenario, none);
+  const AlgorithmContext context = context_of(reader, job, job.workers(), nullptr);
   const AlgorithmPlugin& plugin =
       find_plugin(training_methods(), algorithm["name"].get<std::string>(), "algorithm");
   algorithm = without_library(std::move(algorithm), plugin);
@@ -146,7 +156,7 @@ void build_algorithm(const Reader& reader, int workers, Job& job) {
   const Json& section = reader.value("/algorithm");
   const AlgorithmPlugin& plugin =
       find_plugin(training_methods(), section["name"].get<std::string>(), "algorithm");
-  const AlgorithmContext context = context_of(job, workers, &job.notes);
+  const AlgorithmContext context = context_of(reader, job, workers, &job.notes);
   if (context.cluster == nullptr && !plugin.library.empty()) return;  // which may look at it
   auto algorithm =
       reader.attempt("/algorithm", [&] { return plugin.make(without_library(section, plugin), context); });

@@ -319,14 +319,10 @@ void complete_machines(Json& cluster, Json& network) {
   const auto section = options_of<ClusterSection>(cluster);
   find_plugin(topology_plugins(), section.topology.name(), "topology")
       .complete(cluster["topology"], shape_of(section));
-  std::optional<Stack> stack;
-  if (section.stack.present()) {
-    const StackContext context = context_of(section);
+  if (section.stack.present())
     find_plugin(stack_plugins(), section.stack.name(), "communication stack")
-        .complete(cluster["stack"], context);
-    stack = make_stack(cluster["stack"], context);
-  }
-  const Json standing = standing_policies(section.collectives, stack);
+        .complete(cluster["stack"], context_of(section));
+  const Json standing = standing_policies(cluster);
   for (const auto& [operation, policy] : standing.items()) network.emplace(operation, policy);
 }
 

@@ -70,7 +70,7 @@ std::string PointLoader::completed_text() {
   completed_ = now;
   Json learner = resolved["learner"], algorithm = resolved["algorithm"];
   complete_learner(learner, builder_.job());
-  complete_algorithm(algorithm, builder_.job());
+  complete_algorithm(algorithm, loader_.loaded().scenario, builder_.job());
   completed_texts_["learner"] = learner.dump();
   completed_texts_["algorithm"] = algorithm.dump();
   return text_with(completed_texts_);
@@ -248,7 +248,7 @@ Json completed(const Scenario& scenario, const Job& job) {
   Json all = scenario.resolved;
   complete_machines(all["cluster"], all["network"]);
   complete_learner(all["learner"], job);
-  complete_algorithm(all["algorithm"], job);
+  complete_algorithm(all["algorithm"], scenario, job);
   return all;
 }
 

@@ -88,17 +88,10 @@ std::vector<std::string> own_range(const Json& schema) {
   return parts;
 }
 
-bool admits(const Json& schema, double number) {
-  return number >= schema.value("minimum", -std::numeric_limits<double>::infinity()) &&
-         number > schema.value("exclusiveMinimum", -std::numeric_limits<double>::infinity()) &&
-         number <= schema.value("maximum", std::numeric_limits<double>::infinity()) &&
-         number < schema.value("exclusiveMaximum", std::numeric_limits<double>::infinity());
-}
-
 Json example_number(const Json& schema) {
   const bool whole = schema.value("type", Json()) == "integer";
   for (const double number : {0.5, 8.0, 2.0, 1.0, 0.1, 0.0, 1e-3, 16.0, 100.0})
-    if (admits(schema, number) && (!whole || number >= 1 || number == 0))
+    if (range_of(schema).admits(number) && (!whole || number >= 1 || number == 0))
       return whole ? Json(static_cast<std::int64_t>(number)) : Json(number);
   return schema.value("minimum", Json(0));
 }

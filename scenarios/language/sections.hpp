@@ -45,7 +45,7 @@ void complete_optimizer(Json& json, const Json& stop);
 /// Of the topology, of the stack, and of collectives in "network", which do as the cluster says.
 void complete_machines(Json& cluster, Json& network);
 void complete_learner(Json& learner, const Job& job);
-void complete_algorithm(Json& algorithm, const Job& job);
+void complete_algorithm(Json& algorithm, const Scenario& scenario, const Job& job);
 
 /// How the section "cluster" has each operation done, by name.
 Json standing_policies(const Json& cluster);

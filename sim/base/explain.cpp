@@ -175,15 +175,6 @@ namespace {
 /// Bounds that only keep a number inside its type are not worth a word until they are passed.
 constexpr double kTypeBound = 2147483647;
 
-NumberRange range_of(const Json& schema) {
-  NumberRange range;
-  range.at_least = schema.value("minimum", range.at_least);
-  range.above = schema.value("exclusiveMinimum", range.above);
-  range.at_most = schema.value("maximum", range.at_most);
-  range.below = schema.value("exclusiveMaximum", range.below);
-  return range;
-}
-
 /// " from 1 to 8", " of at least 0".
 std::string bounds_in_words(const Json& schema) {
   const NumberRange range = range_of(schema);
@@ -378,6 +369,15 @@ std::vector<Explanation> complete(const Json& schema, Json& value) {
 Json with_defaults(const Json& schema, Json value) {
   complete(schema, value);
   return value;
+}
+
+NumberRange range_of(const Json& schema) {
+  NumberRange range;
+  range.at_least = schema.value("minimum", range.at_least);
+  range.above = schema.value("exclusiveMinimum", range.above);
+  range.at_most = schema.value("maximum", range.at_most);
+  range.below = schema.value("exclusiveMaximum", range.below);
+  return range;
 }
 
 std::string wanted(const Json& schema) {

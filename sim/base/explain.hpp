@@ -40,6 +40,9 @@ Json with_defaults(const Json& schema, Json value);
 /// What the schema's own keywords say of a value, without those of its members.
 std::vector<Explanation> explain_itself(const Json& form, const Json& value);
 
+/// Which numbers a schema admits.
+NumberRange range_of(const Json& schema);
+
 /// What a schema asks for, to follow "Write": "a whole number of at least 1".
 std::string wanted(const Json& schema);
 

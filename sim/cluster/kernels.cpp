@@ -206,7 +206,7 @@ void check_gemm_times(const std::vector<GemmKernel::Time>& times) {
   for (std::size_t i = 1; i < times.size(); ++i) {
     if (flop_of(size_of(times[i])) < flop_of(size_of(times[i - 1])))
       reject(fmt::format("gemm/times/{}", i), "takes fewer FLOPs than the one before it",
-             "List the measurements by ascending 2 m n k");
+             "Sort the measurements by 2 m n k, in ascending order");
     for (std::size_t before = 0; before < i; ++before)
       if (squared_distance(size_of(times[before]), size_of(times[i])) == 0)
         reject(fmt::format("gemm/times/{}", i), fmt::format("has the size of entry {}", before),
@@ -224,7 +224,7 @@ void check_selection_times(const std::vector<SelectionTime>& times) {
     const double density = time.density.value_or(1), density_before = before.density.value_or(1);
     if (density < density_before || (density == density_before && time.entries <= before.entries))
       reject(fmt::format("selection_times/{}", i), "does not follow the one before it",
-             "List the measurements by ascending density, those of one density by ascending entries");
+             "Sort the measurements by density, and by entries within a density, in ascending order");
   }
 }
 

@@ -24,7 +24,7 @@ constexpr double kLeastTailShape = 0.1, kLargestTailShape = 1e6;  // Weibull, Pa
 bool first_of(const std::optional<double>& first, const std::optional<double>& second,
               const std::string& first_key, const std::string& second_key) {
   const std::string remedy = fmt::format("Give either \"{}\" or \"{}\"", first_key, second_key);
-  if (first && second) reject(second_key, fmt::format("is given beside \"{}\"", first_key), remedy);
+  if (first && second) reject(second_key, fmt::format("cannot be combined with \"{}\"", first_key), remedy);
   if (!first && !second) reject(first_key, "is missing", remedy);
   return first.has_value();
 }
@@ -32,7 +32,7 @@ bool first_of(const std::optional<double>& first, const std::optional<double>& s
 /// Rejects a distribution whose thickest draw is not a number any more, naming the key of its scale.
 Distribution finite(Distribution distribution, const std::string& key) {
   if (!std::isfinite(distribution.quantile(1 - 0x1p-53)))
-    reject(key, "lets draws grow beyond the largest number", "Give a smaller one");
+    reject(key, "is so large that draws exceed the largest number", "Give a smaller one");
   return distribution;
 }
 
@@ -127,7 +127,7 @@ Distribution gamma_by_mean(const Gamma& options) {
 
 Distribution make_gamma(const Gamma& options, DrawUnit) {
   const bool by_mean = options.mean || options.cv;
-  const std::string beside = fmt::format("is given beside \"{}\"", options.mean ? "mean" : "cv");
+  const std::string beside = fmt::format("cannot be combined with \"{}\"", options.mean ? "mean" : "cv");
   if (by_mean && options.shape) reject("shape", beside, kGammaRemedy);
   if (by_mean && options.scale) reject("scale", beside, kGammaRemedy);
   if (by_mean) return gamma_by_mean(options);
@@ -201,7 +201,7 @@ std::vector<double> cumulative_of(const std::vector<double>& weights) {
 std::vector<double> edges_of(const Histogram& options) {
   const std::size_t bins = options.weights.size();
   if (options.edges && options.width)
-    reject("width", "is given beside \"edges\"", "Give either \"edges\" or \"width\"");
+    reject("width", "cannot be combined with \"edges\"", "Give either \"edges\" or \"width\"");
   if (!options.edges && !options.width) reject("edges", "is missing", "Give either \"edges\" or \"width\"");
   if (options.width) {
     std::vector<double> edges(bins + 1);
@@ -210,9 +210,10 @@ std::vector<double> edges_of(const Histogram& options) {
       edges[i] = options.start.value_or(0) + static_cast<double>(i) * *options.width;
     return edges;
   }
-  if (options.start) reject("start", "is given beside \"edges\"", "Give it with \"width\", or leave it out");
+  if (options.start)
+    reject("start", "cannot be combined with \"edges\"", "Give it with \"width\", or leave it out");
   if (options.edges->size() != bins + 1)
-    reject("edges", fmt::format("has {} edges for {} weights", options.edges->size(), bins),
+    reject("edges", fmt::format("has {} edges, which do not fit {} weights", options.edges->size(), bins),
            fmt::format("Give {} edges, one more than weights", bins + 1));
   for (std::size_t i = 1; i <= bins; ++i)
     if ((*options.edges)[i] <= (*options.edges)[i - 1])

@@ -184,7 +184,7 @@ void CollectiveEngine::check_agreement(const Operation& operation, const AnyColl
   const AnyCollective& first = operation.what;
   if (said(first) == said(collective)) return;
   throw RunError(fmt::format(
-      "Rank {} started {} of {} bytes as operation {} of its channel, where another rank started {} of {} bytes: the algorithm's ranks disagree.",
+      "Rank {} started {} of {} bytes as operation {} of its channel, but another rank started {} of {} bytes: the algorithm's ranks disagree.",
       rank, op_name(op_of(collective)), options_of(collective).bytes, operation.sequence,
       op_name(op_of(first)), options_of(first).bytes));
 }

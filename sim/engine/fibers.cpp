@@ -108,7 +108,7 @@ Fibers::Fibers(int most) : impl_(std::make_unique<Impl>()) {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (space == MAP_FAILED)
     throw RunError(fmt::format(
-        "{} workers need {} of address space for their stacks, which this process does not get. Raise the limit (ulimit -v), or use fewer workers.",
+        "{} workers need {} of address space for their stacks, which the system does not give this process. Raise the limit (ulimit -v), or use fewer workers.",
         most, human_bytes(static_cast<double>(impl_->arena_bytes))));
   impl_->arena = static_cast<char*>(space);
   madvise(space, impl_->arena_bytes,

@@ -114,7 +114,7 @@ std::string Mailroom::unfinished() const {
                     sends ? std::get<0>(address) : std::get<1>(address), sends ? "send to" : "receive from",
                     sends ? std::get<1>(address) : std::get<0>(address), std::get<2>(address));
   }
-  if (count > 8) text += fmt::format(" And {} more messages without their other side.", count - 8);
+  if (count > 8) text += fmt::format(" And {} more messages have no partner.", count - 8);
   return text;
 }
 

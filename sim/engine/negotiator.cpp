@@ -132,7 +132,7 @@ void Negotiator::start(int rank, double time_s, AnyCollective&& collective, Coll
   Request& request = *queue->requests[static_cast<std::size_t>(number - queue->first)];
   if (identity_of(request.what()) != identity_of(collective))
     throw RunError(fmt::format(
-        "Rank {} handed over {} of {} bytes as operation {} of its channel, where another rank handed over {} of {} bytes: the algorithm's ranks disagree.",
+        "Rank {} handed over {} of {} bytes as operation {} of its channel, but another rank handed over {} of {} bytes: the algorithm's ranks disagree.",
         rank, op_name(op_of(collective)), options.bytes, number, op_name(op_of(request.what())),
         request.bytes()));
   request.given[p] = std::move(collective);

@@ -11,9 +11,9 @@ MakeTimeKeeper simgrid_time(const std::string& library) {
   void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const made = opened != nullptr ? dlsym(opened, "simsgd_simgrid_time") : nullptr;
   if (made == nullptr)
-    throw ConfigError({"--simgrid", "", fmt::format("SimGrid cannot be opened: {}", dlerror()), "",
-                       "Packages come without it: build it from the sources, with "
-                       "cmake --build --preset release --target simsgd_simgrid"});
+    throw ConfigError(
+        {"--simgrid", "", fmt::format("SimGrid cannot be opened: {}", dlerror()), "",
+         "Packages do not include it. Build it from the sources: cmake --build --preset release --target simsgd_simgrid"});
   return reinterpret_cast<MakeTimeKeeper (*)()>(made)();
 }
 

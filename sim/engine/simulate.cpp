@@ -172,7 +172,7 @@ std::string Simulation::deadlock() const {
   }
   if (count > 8) blocked += fmt::format(" and {} more", count - 8);
   return fmt::format(
-      "Deadlock at {:.6g} s of simulated time: nothing is left to happen, and these ranks wait for ever: {}.{}{}{} The algorithm's ranks do not agree on what they exchange.",
+      "Deadlock at {:.6g} s of simulated time: no event is left, and these ranks wait forever: {}.{}{}{} The algorithm's ranks do not agree on what they exchange.",
       transport_.now(), blocked, collectives_.unfinished(), negotiator_.unfinished(), mailroom_.unfinished());
 }
 

@@ -32,7 +32,7 @@ double Transport::now() const {
 void Transport::check_instant(double time_s) const {
   if (time_s <= kLastInstant_s) return;
   throw RunError(fmt::format(
-      "The simulated time overflows: at {:.6g} s something takes until {:.6g} s, and a run can last {:g} s. Look for a delay, a latency or a bandwidth that is out of proportion.",
+      "The simulated time overflows: an activity that begins at {:.6g} s would last until {:.6g} s, and a run can last {:g} s. Look for a delay, latency or bandwidth of the wrong magnitude.",
       now(), time_s, kLastInstant_s));
 }
 
@@ -143,8 +143,9 @@ bool Transport::pass_bucket(std::uint32_t number, double& bytes) {
 void Transport::start_flow(std::uint32_t number, double bytes) {
   const Sent& message = messages_[number];
   if (bytes > kLargestFlow_bytes)
-    throw RunError(fmt::format("A message of {:.6g} bytes is larger than the {:g} that can be simulated.",
-                               bytes, kLargestFlow_bytes));
+    throw RunError(
+        fmt::format("A message of {:.6g} bytes is larger than {:g} bytes, the most that can be simulated.",
+                    bytes, kLargestFlow_bytes));
   if (bytes / least_Bps_ > kLastInstant_s / 2)
     check_instant(now() + bytes * path(message.from_rank, message.to_rank, bytes).beta_s_per_byte);
   ++flying_;

@@ -24,9 +24,10 @@ void check_partition(const LearnerSpec& spec) {
     reject("partition", fmt::format("is by label, and the data set \"{}\" has no labels", train.name),
            "Use an iid partition, or a data set with classes");
   if (train.count < spec.workers)
-    reject("partition",
-           fmt::format("has to give each of {} workers a share of {} samples", spec.workers, train.count),
-           "Use fewer workers, more samples or an iid partition");
+    reject(
+        "partition",
+        fmt::format("cannot give each of {} workers a share of only {} samples", spec.workers, train.count),
+        "Use fewer workers, more samples or an iid partition");
   if (!(spec.partition.alpha > 0) || std::isinf(spec.partition.alpha))
     reject("partition", "has a concentration alpha that is not a positive number",
            "Use a number above 0, such as 0.5");

@@ -343,17 +343,17 @@ Stack make_nccl(const NcclOptions& options, const StackContext& cluster) {
   if (options.multiprocessors) {
     if (!options.channels || *options.channels >= *options.multiprocessors)
       reject("multiprocessors",
-             options.channels ? "leaves none for computing beside the channels"
-                              : "is of no use without \"channels\"",
+             options.channels ? "leaves no multiprocessor for computing, because the channels take all"
+                              : "has no effect without \"channels\"",
              "Give \"channels\" too, fewer than multiprocessors");
     if (options.costs.slowdown)
-      reject("slowdown", "is said twice: it follows from \"channels\" and \"multiprocessors\"",
+      reject("slowdown", "is given twice: it follows from \"channels\" and \"multiprocessors\"",
              "Leave out one of them");
     stack.costs.slowdown =
         static_cast<double>(*options.channels) / (*options.multiprocessors - *options.channels);
   }
   if (options.channel_Bps && !options.channels)
-    reject("channel_bandwidth", "is of no use without \"channels\"", "Give \"channels\" too");
+    reject("channel_bandwidth", "has no effect without \"channels\"", "Give \"channels\" too");
   stack.collectives = {{"all_reduce", nccl_policy(options, cluster, true)},
                        {"reduce_scatter", nccl_policy(options, cluster, false)},
                        {"all_gather", nccl_policy(options, cluster, false)},

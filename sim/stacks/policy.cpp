@@ -79,8 +79,8 @@ Plan plan_way(const CollectiveWay& way, const Cluster& cluster, const std::vecto
   const SchedulePlugin* plugin = find_schedule(request.op, way.schedule);
   if (plugin == nullptr)
     cannot(fmt::format("The schedule {}", way.schedule),
-           "there is none of that name for " + op_name(request.op),
-           "Use one that `simsgd list schedules` shows");
+           "no schedule of that name exists for " + op_name(request.op),
+           "`simsgd list schedules` shows the schedules");
   const int per_node = ranks_per_node(cluster, ranks);
   Schedule schedule =
       plugin->make({static_cast<int>(ranks.size()), request.bytes, request.root, per_node,
@@ -97,7 +97,7 @@ Plan plan_measured(const CollectivePolicy& policy, const Cluster& cluster, const
       cannot("The table of measured times",
              fmt::format("{} of {:.6g} bytes among {} workers is outside what was measured",
                          op_name(request.op), request.bytes, ranks.size()),
-             "Measure it too, or describe the library by schedules");
+             "Add a measurement of it, or describe the library by schedules");
   }
   return plan_way(way, cluster, ranks, request);
 }
@@ -187,9 +187,9 @@ Plan plan_by_policy(const CollectivePolicies& policies, const Cluster& cluster, 
   }
   if (!ways.empty()) return fastest(ways, cluster, ranks, request);
   if (!request.schedule.empty()) return fastest({&otherwise}, cluster, ranks, request);
-  cannot("What the cluster says of " + op_name(request.op),
+  cannot("The cluster's list for " + op_name(request.op),
          fmt::format("it has no entry for {:.6g} bytes among {} workers", request.bytes, ranks.size()),
-         "Give an entry without \"up_to\" and \"workers\"");
+         "Add an entry without \"up_to\" and \"workers\", which matches every operation");
 }
 
 std::string policy_text(const CollectivePolicies& policies, CollectiveOp op) {
@@ -362,7 +362,7 @@ void check_ascending(const std::vector<CollectiveWay>& ways) {
       continue;
     }
     if (!way.up_to_bytes && !way.up_to_part_bytes)
-      reject(fmt::format("{}", i), "takes any size, so that the next entry is never used",
+      reject(fmt::format("{}", i), "takes any size, so the next entry is never used",
              "Give it \"up_to\", or leave out what follows");
     if (ends_before(next.up_to_bytes, way.up_to_bytes))
       reject(fmt::format("{}/up_to", i + 1), "is not above the one before it", "List them by ascending size");

@@ -49,19 +49,19 @@ void add_of_host(const Stack& stack, const HostCosts& given, std::vector<StackCo
   if (stack.free) {
     if (const std::vector<std::string> keys = given_costs(given); !keys.empty())
       found.push_back({"",
-                       fmt::format("is the network alone, and the cluster's \"host\" says what {} cost{}",
+                       fmt::format("models only the network, but the cluster's \"host\" says what {} cost{}",
                                    quoted_list(keys), keys.size() == 1 ? "s" : ""),
                        kEmptyHost});
   }
   for (const HostCost& each : host_costs(stack.costs, given))
     if (each.said && each.given)
       found.push_back({fmt::format("/{}", each.of_stack),
-                       fmt::format("is said twice: the cluster's \"host\" has \"{}\"", each.of_host),
+                       fmt::format("is given twice: the cluster's \"host\" sets \"{}\"", each.of_host),
                        fmt::format("Leave out one of them, here or /cluster/host/{}", each.of_host)});
   if (given.overlap_s > 0)
     found.push_back(
         {"",
-         "lets communication overlap as the layers' ready times have it, and the cluster's \"host\" has an \"overlap\"",
+         "derives the overlap of communication from the layers' ready times, but the cluster's \"host\" sets \"overlap\"",
          "Set /cluster/host/overlap to 0, or leave out the stack"});
 }
 
@@ -108,16 +108,17 @@ std::vector<StackConflict> conflicts(const Stack& stack, const HostCosts& given,
   for (const auto& [operation, policy] : stack.collectives)
     if (collectives.contains(operation))
       found.push_back(
-          {"", fmt::format("says how {} is done, and so do the cluster's \"collectives\"", operation),
+          {"", fmt::format("defines how {} is done, and so do the cluster's \"collectives\"", operation),
            fmt::format(
-               "Leave out /cluster/collectives/{}, or write what a run wants otherwise in the section \"network\"",
+               "Leave out /cluster/collectives/{}, or override it for a run in the section \"network\"",
                operation)});
   if (!stack.free) return found;
   for (const auto& [operation, policy] : collectives.items())
     if (!policy.is_string())
       found.push_back(
           {"",
-           fmt::format("is the network alone, and the cluster's \"collectives\" add costs to {}", operation),
+           fmt::format("models only the network, but the cluster's \"collectives\" add costs to {}",
+                       operation),
            fmt::format("Name a schedule in /cluster/collectives/{}, or leave it out", operation)});
   return found;
 }

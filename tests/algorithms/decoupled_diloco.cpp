@@ -160,7 +160,7 @@ TEST_CASE(
   CHECK(sent(0) == 4 * 3);
   Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
   CHECK_THROWS_WITH_AS(use_algorithm(job, "decoupled_diloco", {{"quorum", 3}}),
-                       "/quorum: is more than the 2 workers, and would never be there. Use at most 2",
+                       "/quorum: exceeds the number of workers, 2, and would never be reached. Use at most 2",
                        ParameterError);
 }
 

@@ -177,10 +177,10 @@ TEST_CASE("the number of threads changes no bit of the models") {
 TEST_CASE("graphs and weights that an algorithm cannot use are refused with the remedy") {
   CHECK(
       refusal(7, {"ad_psgd"}) ==
-      "/graph/name: is a ring of 7 workers, an odd number: neighbours cannot be active and passive in turn, and averagings could deadlock. Use an even number of workers");
+      "/graph/name: is a ring of 7 workers, an odd number, so active and passive workers cannot alternate and averaging could deadlock. Use an even number of workers");
   CHECK(
       refusal(8, {"ad_psgd", Json::object(), "complete"}) ==
-      "/graph/name: has a cycle of odd length: its workers cannot be divided into active and passive ones, and averagings could deadlock. Use a ring of an even number of workers, or a hypercube");
+      "/graph/name: has a cycle of odd length, so its workers cannot be split into active and passive ones and averaging could deadlock. Use a ring with an even number of workers, or a hypercube");
   CHECK(refusal(8, {"ad_psgd"}).empty());
   CHECK(refusal(8, {"sgp", {{"neighbours", 4}}}) ==
         "/neighbours: is more than the 3 distances that 8 workers have. Use at most 3, or more workers");
@@ -188,7 +188,7 @@ TEST_CASE("graphs and weights that an algorithm cannot use are refused with the 
         "/alpha: has no effect with Metropolis weights. Remove it, or set weights to laplacian");
   CHECK(
       refusal(130, {"matcha"}) ==
-      "/probabilities: can be optimised for at most 128 workers, and there are 130. Set probabilities to uniform");
+      "/probabilities: can be optimised for at most 128 workers, and this run has 130. Set probabilities to uniform");
   CHECK(refusal(130, {"matcha", {{"probabilities", "uniform"}}}).empty());
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("uneven regions: every worker has a server, and more regions than work
   job.stop.steps = 4;
   CHECK(in_child([&] { return std::vector<double>{simulate_job(job).end_s}; })[0] >= 4);
   CHECK_THROWS_WITH_AS(use_algorithm(job, "halos", {{"regions", 6}}),
-                       "/regions: are more than the 5 workers. Use at most 5", ParameterError);
+                       "/regions: is more than the number of workers, 5. Use at most 5", ParameterError);
 }
 
 }  // namespace simsgd::test::algorithms_halos

@@ -143,9 +143,10 @@ TEST_CASE("hsdp holds 1/S, and refuses groups that do not divide the workers") {
   const std::vector<MemoryPart> parts = job.algorithm->memory({job.workload, job.optimizer, 8});
   CHECK(memory_of(parts, "parameters") == 1000);
   CHECK(memory_of(parts, "gradients") == 1000);
-  CHECK_THROWS_WITH_AS(use_algorithm(job, "hsdp", {{"shards", 3}}),
-                       "/shards: is 3, and does not divide the 8 workers. Use a number of ranks that does",
-                       ParameterError);
+  CHECK_THROWS_WITH_AS(
+      use_algorithm(job, "hsdp", {{"shards", 3}}),
+      "/shards: is 3, which does not divide the 8 workers. Use a divisor of the number of workers",
+      ParameterError);
 }
 
 }  // namespace simsgd::test::algorithms_hsdp

@@ -324,9 +324,9 @@ TEST_CASE("what they cannot do is told with the remedy") {
   };
   CHECK(
       said("noloco", {{"pull", 0.5}}) ==
-      "/pull: is not above the outer_momentum of 0.5. Use a larger pull: with less, slow models do not come together");
+      "/pull: is not above outer_momentum, which is 0.5. Use a larger pull: with less, slow models do not come together");
   CHECK(said("coded_sgd", {{"codec", {{"name", "dct_topk"}, {"chunk", 8}, {"k", 9}}}}) ==
-        "/codec/k: is more than the coefficients of a chunk. Use at most \"chunk\"");
+        "/codec/k: is more than \"chunk\", the coefficients of a chunk. Use at most \"chunk\"");
 }
 
 }  // namespace simsgd::test::algorithms_methods_of_today

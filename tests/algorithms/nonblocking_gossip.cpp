@@ -75,12 +75,12 @@ TEST_CASE("over gossip, too, a round ends with the first worker that is through"
 
 TEST_CASE("what belongs to another synchroniser is refused with the remedy") {
   CHECK(refusal({{"weights", "laplacian"}}) ==
-        "/weights: is for \"over\": \"d_psgd\" alone. Leave it out, or set \"over\": \"d_psgd\"");
+        "/weights: applies only with \"over\": \"d_psgd\". Leave it out, or set \"over\": \"d_psgd\"");
   CHECK(refusal({{"over", "d_psgd"}, {"budget", 0.5}}) ==
-        "/budget: is for \"over\": \"matcha\" alone. Leave it out, or set \"over\": \"matcha\"");
+        "/budget: applies only with \"over\": \"matcha\". Leave it out, or set \"over\": \"matcha\"");
   CHECK(
       refusal({{"coupling", "global"}}) ==
-      "/coupling: has no meaning over an all-reduce. Leave it out, or set \"over\" to \"d_psgd\" or \"matcha\"");
+      "/coupling: has no effect with \"over\": \"allreduce\". Leave it out, or set \"over\" to \"d_psgd\" or \"matcha\"");
   CHECK(
       refusal({{"micro_batches", 32}}) ==
       "/micro_batches: is more than the 16 samples of the learner's batch. Give at most 16, or raise /learner/batch");

@@ -75,7 +75,7 @@ TEST_CASE("onebit_adam sends whole gradients in its warm-up, and then a bit for 
   Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
   CHECK_THROWS_WITH_AS(
       use_algorithm(job, "onebit_adam", {{"codec", {{"name", "chunk_topk"}}}}),
-      "/codec: sends few of the numbers, and the first moment travels whole. Use another codec, as sign",
+      "/codec: is sparse, and the first moment is sent in full. Use a dense codec, such as sign",
       ParameterError);
 }
 

@@ -200,9 +200,10 @@ TEST_CASE("what parameter servers cannot do is told with the remedy") {
     }
     return "";
   };
-  CHECK(said({{"servers", 3}}) == "/servers: are more than the 2 workers. Use at most 2");
-  CHECK(said({{"staleness", 1}}) ==
-        "/staleness: is of the mode stale_synchronous alone. Leave it out, or use that mode");
+  CHECK(said({{"servers", 3}}) == "/servers: is more than the number of workers, 2. Use at most 2");
+  CHECK(
+      said({{"staleness", 1}}) ==
+      "/staleness: applies only in mode stale_synchronous. Leave it out, or set \"mode\": \"stale_synchronous\"");
 }
 
 }  // namespace simsgd::test::algorithms_parameter_server

@@ -209,9 +209,9 @@ TEST_CASE("the number of threads changes no bit of the models") {
 
 TEST_CASE("impossible groups are refused with the remedy") {
   CHECK(refusal(12, Json::object()) ==
-        "/name: needs a power of two of workers, and there are 12. Use 8 or 16 workers");
+        "/name: needs a power of two of workers, and this run has 12. Use 8 or 16 workers");
   CHECK(refusal(8, {{"group_size", 16}}) ==
-        "/group_size: is more than the 8 workers. Use a power of two up to 8, or leave it out");
+        "/group_size: is more than the number of workers, 8. Use a power of two up to 8, or leave it out");
   CHECK(refusal(8, {{"group_size", 3}}) == "/group_size: is not a power of two. Use 2 or 4");
   CHECK(refusal(8, {{"group_size", 6}}) == "/group_size: is not a power of two. Use 4 or 8");
   CHECK(refusal(1, Json::object()).empty());

@@ -214,7 +214,7 @@ TEST_CASE("a budget that buys too few steps is refused with a sentence, a wrong 
   const Study study = expand_study(folder.write_json("s.json", grid));
   CHECK_THROWS_WITH(
       advise(study, candidates(study, {}), settings_of_budget(4)),
-      "--budget: is too small for 40 candidates. Found: 4. Give more, fewer candidates (--algorithms), or a scenario of more steps.");
+      "--budget: is too small for 40 candidates. Found: 4. Raise it, try fewer candidates (--algorithms), or use a scenario with more steps.");
   const Study plain = expand_study(folder.write_json("p.json", small_scenario()));
   CHECK_THROWS_AS(candidates(plain, {.algorithms = {"local_sdg"}, .workers = {}}), ConfigError);
   CHECK_THROWS_AS(candidates(study, {.algorithms = {"local_sgd"}, .workers = {}}), ConfigError);
@@ -289,7 +289,7 @@ TEST_CASE("limits: what takes or costs more is told with its figure, the best of
   settings.most_usd.reset();
   settings.deadline_s = two.time_s / 2;
   CHECK_THROWS_WITH_AS(advise(study, all, settings),
-                       doctest::Contains("No candidate that ran in full keeps the limits."), RunError);
+                       doctest::Contains("No candidate that ran in full is within the limits."), RunError);
 }
 
 TEST_CASE("deterministic choices that differ by less than the model's error are undecided") {

@@ -69,7 +69,7 @@ TEST_CASE("every point of a study is examined, and an error that several have is
   const std::string said = checked(folder, "s.json");
   CHECK(
       said ==
-      "s.json:/algorithm/name: needs a power of two of workers, and there are 6. Found: \"wagma\". Use 4 or 8 workers.");
+      "s.json:/algorithm/name: needs a power of two of workers, and this run has 6. Found: \"wagma\". Use 4 or 8 workers.");
   study["axes"][0]["values"] = {4};
   folder.write_json("s.json", study);
   CHECK(checked(folder, "s.json") == "a study of 4 points");

@@ -50,7 +50,7 @@ TEST_CASE("a child that dies is told by how it died") {
   });
   CHECK(killed.kind == ChildEnd::Kind::died);
   CHECK(killed.text == "was ended by signal 9 (Killed), which is what the system does when memory runs out");
-  CHECK(end_of([]() -> std::string { _exit(7); }).text == "ended with exit code 7 and without an answer");
+  CHECK(end_of([]() -> std::string { _exit(7); }).text == "ended with exit code 7 and without a result");
 }
 
 TEST_CASE("a child that takes longer than the timeout is ended") {

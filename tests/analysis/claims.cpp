@@ -296,14 +296,15 @@ TEST_CASE("simsgd claims runs a study, says where its claim holds, and goes on f
   CHECK(page.out.find("## T1: depends on cluster/nic/bandwidth\n") != std::string::npos);
   CHECK(page.out.find("- cluster/nic/bandwidth 1 MB/s: reproduced 2 of 2\n") != std::string::npos);
   // The section is not a setting of a run, and what is wrong with it is said at once.
-  CHECK(scratch.simsgd("sweep run t.json -o t.db").err.find("8 of 8 points are in") != std::string::npos);
+  CHECK(scratch.simsgd("sweep run t.json -o t.db").err.find("8 of 8 points are already in") !=
+        std::string::npos);
   study["claim"]["comparisons"][0]["of"] = {{"/algorithm/period", 11}};
   write();
   const cli::Outcome nothing = scratch.simsgd("claims t.json -o t.db");
   CHECK(nothing.code == 2);
   CHECK(
       nothing.err ==
-      "t.json:/claim/comparisons/0: finds no runs that differ in its sides alone. Found: 10 over 1. Name values that the axes have, and what the sides need not share in \"free\".\n");
+      "t.json:/claim/comparisons/0: has no two runs that differ only in its sides. Found: 10 over 1. Use values that the axes have, and list in \"free\" the axes that the sides need not share.\n");
   study["claim"]["comparisons"][0]["claimed"] = "close";
   study["claim"]["comparison"] = 1;
   write();

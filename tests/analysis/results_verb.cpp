@@ -118,9 +118,9 @@ cluster/workers                           allreduce_sgd                         
 8                                         55.0 ± 62.1 *                                    55.0 ± 65.9 =
 16               ≥ 83.3 [11.6, 100.0] (2 of 3 arrive) =  ≥ 75.0 [0.0, 100.0] (1 of 2 arrive, 1 failed) *
 
-* best; = tie with it: by the paired difference, after Holm's correction, chance may have made it
-Times are compared up to tau = 100.0 s, the earliest end of a cell whose last run did not arrive: > nobody arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)
-1 of 18 runs failed, and count in no number: algorithm=d_psgd, cluster/workers=16, seed=3: Out of memory
+* best; = tie with it: the paired difference is not significant after Holm's correction
+Times are compared up to tau = 100.0 s, the earliest end of a cell whose last run missed the target. >: no run reaches the target by then; ≥: mean of min(T, tau) (Kaplan-Meier)
+1 of 18 runs failed and are not counted: algorithm=d_psgd, cluster/workers=16, seed=3: Out of memory
 )");
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("where a row first reaches a value: a column of the table for each, an
   CHECK(text.out.find("allreduce_sgd   8  none\n") != std::string::npos);
   CHECK(
       error_of({"table", file, "--metric", "time_to_target_s", "--reaches", "60"}) ==
-      "--reaches: needs one axis in --columns, and one metric that has a better way. Ask as in: --columns workers --metric scaling_efficiency --reaches 0.9.\n");
+      "--reaches: needs one axis in --columns, and one metric that is better when higher or when lower. Write, for example, --columns workers --metric scaling_efficiency --reaches 0.9.\n");
 }
 
 TEST_CASE("a comparison by seed sees a difference that times of single seeds hide") {
@@ -160,9 +160,9 @@ cluster/workers  algorithm  pairs  baseline (s)  value (s)  difference (s)      
 8                d_psgd         3          55.0       55.0       0.0 ± 4.3  1.009 [0.936, 1.088]    1.0000              tie
 16               d_psgd         2          75.0     ≥ 75.0             0.0                 1.000    1.0000  tie until 100.0
 
-tie: after Holm's correction over the rows, chance may have made the difference
-until: tau, the earliest end of a cell whose last run did not arrive; times are compared up to there (restricted means)
-1 of 18 runs failed, and count in no number: algorithm=d_psgd, cluster/workers=16, seed=3: Out of memory
+tie: the difference is not significant after Holm's correction over the rows
+until: tau, the earliest end of a cell whose last run missed the target; times are compared up to there (restricted means)
+1 of 18 runs failed and are not counted: algorithm=d_psgd, cluster/workers=16, seed=3: Out of memory
 )");
 }
 
@@ -216,31 +216,31 @@ TEST_CASE("what is asked for and not there is named, all of it, with what there 
   const std::string& file = two_algorithms();
   CHECK(
       error_of({"table", file, "--rows", "algoritm", "--columns", "share", "--metric", "time_to_traget_s"}) ==
-      R"(--columns: is not an axis of made. Found: share. There are algorithm or cluster/workers.
---rows: is not an axis of made. Found: algoritm. Did you mean algorithm? There are algorithm or cluster/workers.
---metric: is not a metric. Found: time_to_traget_s. Did you mean time_to_target_s? There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
+      R"(--columns: is not an axis of made. Found: share. Choose algorithm or cluster/workers.
+--rows: is not an axis of made. Found: algoritm. Did you mean algorithm? Choose algorithm or cluster/workers.
+--metric: is not a metric. Found: time_to_traget_s. Did you mean time_to_target_s? Choose throughput_samples_per_s, time_to_target_s or simulated_time_s.
 3 errors; nothing was run or written.
 )");
   CHECK(
       error_of({"compare", file, "--by", "algorithm", "--baseline", "alreduce_sgd", "--metric",
                 "staleness_mean"}) ==
-      R"(--baseline: is not a value of algorithm. Found: alreduce_sgd. Did you mean allreduce_sgd? There are allreduce_sgd or d_psgd.
---metric: is a metric that no run of made has. Found: staleness_mean. There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
+      R"(--baseline: is not a value of algorithm. Found: alreduce_sgd. Did you mean allreduce_sgd? Choose allreduce_sgd or d_psgd.
+--metric: is a metric that no run of made has. Found: staleness_mean. Choose throughput_samples_per_s, time_to_target_s or simulated_time_s.
 2 errors; nothing was run or written.
 )");
   CHECK(
       error_of({"table", file, "--rows", "workers", "--metric", "time_to_target_s"}) ==
-      R"(--rows: algorithm varies inside the cells, which are means over seeds alone. Add it to --rows or --columns, or choose with --where algorithm=VALUE.
+      R"(--rows: algorithm varies within cells, which are means over seeds only. Add it to --rows or --columns, or choose a value with --where algorithm=VALUE.
 )");
   CHECK(error_of({"table", file, "--where", "workers=32", "--where", "algorithm", "--metric", "time"}) ==
-        R"(--where: is not a value of cluster/workers. Found: 32. There are 4, 8 or 16.
+        R"(--where: is not a value of cluster/workers. Found: 32. Choose 4, 8 or 16.
 --where: is not a filter. Found: algorithm. Write axis=value, such as workers=64.
---metric: is not a metric. Found: time. There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
+--metric: is not a metric. Found: time. Choose throughput_samples_per_s, time_to_target_s or simulated_time_s.
 3 errors; nothing was run or written.
 )");
   CHECK(
       error_of({"table", file, "--metric", "test_acuracy@1 parsec"}) ==
-      R"(--metric: is not a curve. Found: test_acuracy. Did you mean test_accuracy? There are train_loss, test_loss, test_accuracy or consensus_distance.
+      R"(--metric: is not a curve. Found: test_acuracy. Did you mean test_accuracy? Choose train_loss, test_loss, test_accuracy or consensus_distance.
 --metric: is not a simulated time above 0. Found: 1 parsec. Write test_acuracy@60s, or test_acuracy@mean for its mean.
 2 errors; nothing was run or written.
 )");
@@ -263,7 +263,7 @@ TEST_CASE("a file with several studies asks which") {
   CHECK(error_of({"table", file, "--metric", "time_to_target_s"}) ==
         "s.db: holds 2 studies. Name one with --study: first or second.\n");
   CHECK(error_of({"table", file, "--metric", "time_to_target_s", "--study", "frist"}) ==
-        "--study: is not a study of s.db. Found: frist. Did you mean first? There are first or second.\n");
+        "--study: is not a study of s.db. Found: frist. Did you mean first? Choose first or second.\n");
   const Ended ended =
       results({"table", file, "--metric", "time_to_target_s", "--study", "second", "--format", "csv"});
   CHECK(ended.out.find("20.0") != std::string::npos);
@@ -289,7 +289,7 @@ TEST_CASE("one seed, no target, only failures: a clear sentence, and no verdict 
     CHECK(failed.out == "");
     CHECK(
         failed.err ==
-        R"(No point of none has a result. 2 of 2 runs failed, and count in no number: algorithm=allreduce_sgd, cluster/workers=4, seed=1: Out of memory; algorithm=d_psgd, cluster/workers=4, seed=1: Out of memory.
+        R"(No point of none has a result. 2 of 2 runs failed and are not counted: algorithm=allreduce_sgd, cluster/workers=4, seed=1: Out of memory; algorithm=d_psgd, cluster/workers=4, seed=1: Out of memory.
 )");
   }
   CHECK(results({"show", none, "1"}).code == 0);

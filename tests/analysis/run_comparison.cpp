@@ -135,7 +135,7 @@ TEST_CASE("what is not a run, and a broken table of steps, are refused with the 
     read_steps(folder / "real" / "steps.csv");
     FAIL("a word is not a number");
   } catch (const ConfigError& error) {
-    CHECK(std::string(error.what()).find("steps.csv: has no number in line 2. Found: x.") !=
+    CHECK(std::string(error.what()).find("steps.csv: has a cell that is not a number in line 2. Found: x.") !=
           std::string::npos);
   }
   fs::remove_all(folder);

@@ -144,13 +144,13 @@ TEST_CASE("without sbatch nothing is left behind, and status has nothing to say"
   const cli::Outcome submitted = scratch.simsgd("sweep submit s.json -o f.db --tasks 2");
   ::setenv("PATH", path.c_str(), 1);
   CHECK(submitted.code == 2);
-  CHECK(submitted.err.find("sbatch: is not on this machine.") != std::string::npos);
+  CHECK(submitted.err.find("sbatch: is not installed on this machine.") != std::string::npos);
   CHECK(!std::filesystem::exists(scratch.path() / "f.db.slurm"));
   CHECK(!std::filesystem::exists(scratch.path() / "f.db"));
 
   const cli::Outcome nothing = scratch.simsgd("sweep status f.db");
   CHECK(nothing.code == 2);
-  CHECK(nothing.err.starts_with("f.db: is not there, nor is anything spooled or submitted for it."));
+  CHECK(nothing.err.starts_with("f.db: does not exist, and nothing was spooled or submitted for it."));
 
   // Parts by hand: what is spooled is seen, then merged.
   CHECK(scratch.simsgd("sweep run s.json -o f.db --points 2-3").code == 0);
@@ -177,11 +177,11 @@ TEST_CASE("--points of a study whose seeds go on until it is certain: whole comb
   CHECK(part.code == 2);
   CHECK(
       part.err ==
-      "--points: names some seeds of a combination whose seeds go on until it is certain. Found: 11. Name all of its seeds, or use --shard, which leaves them together.\n");
+      "--points: names only some seeds of a combination, which runs seeds until its mean is certain. Found: 11. Name all of its seeds, or use --shard, which keeps them together.\n");
   CHECK(!std::filesystem::exists(scratch.path() / "f.db.spool"));
   CHECK(scratch.simsgd("sweep run s.json -o f.db --points 1-9").code == 0);
   CHECK(scratch.simsgd("sweep run s.json -o f.db --points 10-18").code == 0);
-  CHECK(scratch.simsgd("sweep run s.json -o f.db").err.find("already (--force") != std::string::npos);
+  CHECK(scratch.simsgd("sweep run s.json -o f.db").err.find("(--force") != std::string::npos);
   CHECK(scratch.simsgd("sweep run s.json -o one.db").code == 0);
   const std::string one = scratch.simsgd("results export one.db").out;
   CHECK(one == scratch.simsgd("results export f.db").out);

@@ -204,8 +204,9 @@ TEST_CASE("a shard is written as index and count") {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_shard(bad), ConfigError);
   }
-  CHECK_THROWS_WITH(parse_shard("4/3"),
-                    "--shard: is not a part of a whole. Found: 4/3. Write 1/4 for the first of four parts.");
+  CHECK_THROWS_WITH(
+      parse_shard("4/3"),
+      "--shard: is not a shard. Found: 4/3. Write I/N, such as 1/4 for the first of four parts.");
 }
 
 TEST_CASE("the memory of what runs at a time is that of the largest points") {

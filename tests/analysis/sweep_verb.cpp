@@ -39,7 +39,7 @@ TEST_CASE("the same documents for any --jobs and --threads, stored or not, in pa
               .size() == 2);
   const Ended merged = run_simsgd({"sweep", "run", study, "--json", "-o", database});
   CHECK(without_context(merged.out) == documents);
-  CHECK(merged.err == "4 of 4 points are in " + database + " already (--force runs them again).\n");
+  CHECK(merged.err == "4 of 4 points are already in " + database + " (--force runs them again).\n");
 }
 
 TEST_CASE("failed points give exit code 3, a sentence, and a line with the error") {
@@ -135,9 +135,9 @@ TEST_CASE("a check without expected values does not hold") {
   const Folder folder;
   const Ended ended = run_simsgd({"sweep", "run", folder.write_json("s.json", small_study({1})), "--check"});
   CHECK(ended.code == 1);
-  CHECK(ended.out.find(
-            "No value is expected here: the scenario's \"expected\" has none whose \"when\" holds.") !=
-        std::string::npos);
+  CHECK(
+      ended.out.find("Nothing to compare: the scenario's \"expected\" has no value whose \"when\" holds.") !=
+      std::string::npos);
 }
 
 TEST_CASE("a plan tells what is done and what is to run, and makes no file") {

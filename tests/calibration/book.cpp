@@ -80,7 +80,7 @@ TEST_CASE("a set is judged as validate judges it; one without measurements keeps
   const book::Line last = book::line_of({{"a", 10, 13, {}}}, {}, {}, "2025-12-24");
   const book::JudgedBook judged = shelf.judged({{"m: there", last}});
   REQUIRE(judged.sets.size() == 2);
-  CHECK(judged.sets[1].skipped == "nowhere.csv is not at hand");
+  CHECK(judged.sets[1].skipped == "nowhere.csv was not found");
   CHECK(judged.lines.at("m: there").date == "2025-12-24");
   const book::Line& here = judged.lines.at("m: here");
   CHECK(here.date == "2026-01-31");
@@ -105,7 +105,7 @@ TEST_CASE("a set is judged as validate judges it; one without measurements keeps
   const questions::Report report = book::book_report(judged, "simsgd book");
   REQUIRE(report.studies.front().charts.size() == 1);
   CHECK(report.studies.front().charts.front().rows.size() == here.cells);
-  CHECK(report.studies.front().left_out.front().why == "nowhere.csv is not at hand");
+  CHECK(report.studies.front().left_out.front().why == "nowhere.csv was not found");
 }
 
 TEST_CASE("a book that names nothing to judge, or twice the same, is refused with all errors at once") {
@@ -120,8 +120,8 @@ TEST_CASE("a book that names nothing to judge, or twice the same, is refused wit
     errors = error.what();
   }
   CAPTURE(errors);
-  CHECK(errors.find("/sets/0: names both parts") != std::string::npos);
-  CHECK(errors.find("/sets/1/name: is the name of another set") != std::string::npos);
+  CHECK(errors.find("/sets/0: needs either") != std::string::npos);
+  CHECK(errors.find("/sets/1/name: is already the name of another set") != std::string::npos);
 }
 
 TEST_CASE("the committed book names parts that its specs have") {

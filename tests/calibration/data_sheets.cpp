@@ -210,8 +210,7 @@ TEST_CASE("every time of a run where nothing was calibrated has the interval of 
     CHECK(end_of(document, "compute_s", i, "high") ==
           doctest::Approx(metric("compute_s") * kSheetModelled.high[i]));
   }
-  CHECK(
-      document["notes"].back().get<std::string>().starts_with("this cluster has no draws of a calibration"));
+  CHECK(document["notes"].back().get<std::string>().starts_with("this cluster is not calibrated"));
   CHECK_FALSE(run(scenario, 0).contains("intervals"));
 
   // A step that is nearly all communication: rates stay finite.
@@ -242,8 +241,7 @@ TEST_CASE("every time of a run where nothing was calibrated has the interval of 
         doctest::Approx(compute_s * kSheetMeasured.high[1] * 1.41));
   CHECK(end_of(proportional, "compute_s", 1, "low") == doctest::Approx(compute_s * kSheetMeasured.low[1]));
   CHECK(proportional["notes"].back().get<std::string>().find(
-            "0.99 to 2 times as long to compute (in proportion from 2 times the batch here)") !=
-        std::string::npos);
+            "0.99 to 2 times as long to compute (scaled from 2 times the batch here)") != std::string::npos);
   // With a quarter: three quarters of what stayed are too much.
   scenario["workload"]["one_device"][0]["batch"] = 2;
   CHECK(end_of(run(scenario), "compute_s", 1, "low") ==
@@ -385,7 +383,7 @@ TEST_CASE(
           doctest::Approx(end_of(document, "communication_exposed_s", i, "high") / exposed_s).epsilon(0.01));
     }
   }
-  CHECK(result.notes.back().text.starts_with("this cluster has no draws of a calibration"));
+  CHECK(result.notes.back().text.starts_with("this cluster is not calibrated"));
   CHECK(bench_with_intervals(cluster, settings, {.draws = 0, .jobs = 1, .progress = {}})
             .rows[0]
             .intervals.empty());

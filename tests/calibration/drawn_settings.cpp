@@ -101,7 +101,7 @@ TEST_CASE("a setting that the scenario has another value of is not drawn, and a 
   REQUIRE(drawn.notes.size() == 1);
   CHECK(
       drawn.notes[0] ==
-      "how gossip is coupled (/algorithm/coupling) is \"neighbour\" here, and the cluster was calibrated with \"global\": it is not drawn, and intervals leave its uncertainty out");
+      "how gossip is coupled (/algorithm/coupling) is \"neighbour\" here, and the cluster was calibrated with \"global\": it is not drawn, and intervals do not include its uncertainty");
 }
 
 TEST_CASE(
@@ -301,8 +301,7 @@ TEST_CASE("advice on a calibrated cluster draws it with every seed but the first
   CHECK(scores[1] < scores[0]);  // 0.9 and 1.1 GB/s, and 1 at first
   CHECK(scores[0] < scores[2]);
   REQUIRE(!advice.notes.empty());
-  CHECK(advice.notes[0] ==
-        "every seed but the first also draws what the calibrated cluster's numbers may be");
+  CHECK(advice.notes[0] == "every seed but the first also draws the calibrated cluster's parameters");
 }
 
 TEST_CASE("intervals reach as far as what was left out was off, and further where nothing of it was fitted") {

@@ -44,7 +44,7 @@ TEST_CASE("a bound that is reached is told") {
   spec["models"][0]["parameters"][2]["high"] = "2 GB/s";
   const auto calibration = SpecFolder(spec, ring_rows({}, 0, 1)).run();
   REQUIRE(calibration->warnings.size() == 1);
-  CHECK(calibration->warnings[0].find("bandwidth has reached a bound") == 0);
+  CHECK(calibration->warnings[0].find("bandwidth ended at a bound") == 0);
 }
 
 TEST_CASE("of several models the one that predicts parts left out is chosen") {
@@ -89,7 +89,7 @@ TEST_CASE(
   CHECK(calibration_markdown(*calibration).find("workers,campaign") != std::string::npos);
   // A cluster has one launch: none of the two can be written.
   CHECK_THROWS_WITH_AS(calibrated_cluster(*calibration, folder.directory(), "2026-01-31"),
-                       doctest::Contains("\"launch\" goes with the column campaign"), RunError);
+                       doctest::Contains("\"launch\" depends on the column campaign"), RunError);
 }
 
 TEST_CASE("a table by size finds where the library changes, and how often") {
@@ -125,7 +125,7 @@ TEST_CASE("what is wrong with a spec is told, and nothing is fitted") {
     CAPTURE(text);
     CHECK(text.find(part) != std::string::npos);
   };
-  tells(errors("/tests/0/where", {{"workers", {4, 8}}}), "that are fitted");
+  tells(errors("/tests/0/where", {{"workers", {4, 8}}}), "of the fitted measurements");
   tells(errors("/fit/where", {{"bytes", 1024}, {"workers", 2}}), "selects 1 of 57 measurements");
   tells(errors("/fit/where", {{"workers", 3}}), "selects 0 of 57 measurements");
   tells(errors("/models/0/parameters/0/high", "1 furlong"), "is not a quantity");
@@ -133,7 +133,7 @@ TEST_CASE("what is wrong with a spec is told, and nothing is fitted") {
   tells(errors("/predict/0/where", {{"workers", 2}}), "predicts no time_s");
   tells(errors("/data/0/files/0", "none.csv"), "none.csv");
   tells(errors("/fit/oops", 1), "oops");
-  tells(errors("/stragglers", Json::object()), "stands beside what predicts");
+  tells(errors("/stragglers", Json::object()), "cannot be combined with");
 }
 
 TEST_CASE("measurements that are not above 0 are left out, and counted") {
@@ -141,7 +141,7 @@ TEST_CASE("measurements that are not above 0 are left out, and counted") {
   rows[3].seconds = 0;
   const auto calibration = SpecFolder(ring_spec(), rows).run();
   REQUIRE(!calibration->warnings.empty());
-  CHECK(calibration->warnings[0].find("1 measurements that are not above 0") == 0);
+  CHECK(calibration->warnings[0].find("left out measurements that are not above 0") == 0);
 }
 
 TEST_CASE("without parts to leave out the report says that the model's own error is unknown") {
@@ -181,14 +181,14 @@ TEST_CASE("parameters that change no prediction are refused, all at once, by nam
   CAPTURE(idle);
   CHECK(
       idle.find(
-          "spec.json:/models/0/parameters/3: \"memory\" changes no prediction of what is fitted, from 1e+09 to 9e+09. Found: [\"/cluster/device/memory_bandwidth\"]. Leave it out") !=
+          "spec.json:/models/0/parameters/3: \"memory\" changes no prediction of a fitted measurement anywhere from 1e+09 to 9e+09. Found: [\"/cluster/device/memory_bandwidth\"]. Leave it out") !=
       std::string::npos);
   CHECK(idle.find("spec.json:/models/0/parameters/4: \"peak\" changes no prediction") != std::string::npos);
   const std::string typo = errors_with({{"typo", "/cluster/host/lanch"}});
   CAPTURE(typo);
   CHECK(
       typo.find(
-          "spec.json:/models/0/parameters/3/pointers: \"typo\" sets what no scenario has. Found: /cluster/host/lanch") !=
+          "spec.json:/models/0/parameters/3/pointers: \"typo\" sets a key that scenarios do not have. Found: /cluster/host/lanch") !=
       std::string::npos);
 }
 
@@ -235,15 +235,19 @@ TEST_CASE(
   const std::string errors = folder.folder.without_folder(folder.errors());
   CAPTURE(errors);
   CHECK(
-      errors.find("spec.json:/models/0/parameters/1/pointers: \"latency\" sets what no scenario has. Found: "
-                  "/cluster/nic/lanecy. Correct the pointer") != std::string::npos);
-  CHECK(errors.find(
-            "spec.json:/models/1/parameters/2/pointers: \"bandwidth\" sets what no scenario has. Found: "
-            "/algorithm/nothing") != std::string::npos);
-  CHECK(errors.find("spec.json:/models/1/ensemble/0/pointer: \"z\" sets what no scenario has") !=
+      errors.find(
+          "spec.json:/models/0/parameters/1/pointers: \"latency\" sets a key that scenarios do not have. Found: "
+          "/cluster/nic/lanecy. Correct the pointer") != std::string::npos);
+  CHECK(
+      errors.find(
+          "spec.json:/models/1/parameters/2/pointers: \"bandwidth\" sets a key that scenarios do not have. Found: "
+          "/algorithm/nothing") != std::string::npos);
+  CHECK(errors.find("spec.json:/models/1/ensemble/0/pointer: \"z\" sets a key that scenarios do not have") !=
         std::string::npos);
-  CHECK(errors.find("spec.json:/models/1/searches/0/pointer: \"a table\" sets what no scenario has. Found: "
-                    "/cluster/collectives/all_reduze") != std::string::npos);
+  CHECK(
+      errors.find(
+          "spec.json:/models/1/searches/0/pointer: \"a table\" sets a key that scenarios do not have. Found: "
+          "/cluster/collectives/all_reduze") != std::string::npos);
 }
 
 TEST_CASE("a parameter that changes no prediction is refused before anything is fitted") {
@@ -319,11 +323,11 @@ TEST_CASE(
   CHECK(errors.find(
             "base.json:/fit/where: selects 0 of 57 measurements, and the model \"ring\" has 3 parameters") ==
         0);
-  CHECK(errors.find("\"workers\": [16,32] holds of 0 measurements; the data have 2, 4, 8") !=
+  CHECK(errors.find("\"workers\": [16,32] matches 0 measurements; the data have 2, 4, 8") !=
         std::string::npos);
   CHECK(
       errors.find(
-          "\"bytes\": {\"at_least\":\"1 MiB\"} holds of 27 measurements; the data have 19 values, 1024 to 268435456") !=
+          "\"bytes\": {\"at_least\":\"1 MiB\"} matches 27 measurements; the data have 19 values, 1024 to 268435456") !=
       std::string::npos);
 }
 

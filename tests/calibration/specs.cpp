@@ -73,9 +73,9 @@ TEST_CASE("what goes with a column that no scenario has is reported, and refused
   CAPTURE(errors);
   for (
       const char* text :
-      {"spec.json:/models/0/parameters/0/where/campaign: is a column, or a condition on one, that no scenario has: it cannot be written into a cluster",
-       "Ask for algorithm, workload, workers, nodes or batch, by value, at_least or at_most; or only report (no -o, or validate)",
-       "spec.json:/models/0/ensemble/0/where/workers: is a column"})
+      {"spec.json:/models/0/parameters/0/where/campaign: selects by a column that scenarios do not have, so the value cannot be written into a cluster",
+       "Select by algorithm, workload, workers, nodes or batch, with a value, at_least or at_most; or only report (without -o, or with validate)",
+       "spec.json:/models/0/ensemble/0/where/workers: selects by a column"})
     CHECK(errors.find(text) != std::string::npos);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE(
   CAPTURE(errors);
   CHECK(
       errors.find(
-          "/models/0/parameters/0/where: is of a number of the cluster, which has one value for all scenarios") !=
+          "/models/0/parameters/0/where: selects scenarios for a number of the cluster, which has one value for all of them") !=
       std::string::npos);
   spec["models"][0]["parameters"][0]["pointers"] = {"/workload/compute_factor"};
   CHECK(errors_of(spec, SpecUse::cluster).empty());

@@ -124,8 +124,8 @@ TEST_CASE("too few steps, and workers without noise, are refused") {
     return std::string();
   };
   CHECK(refusal(known(29, 1)) ==
-        "29 steps in which all of 8 workers were measured are too few: give at least 30");
-  CHECK(refusal({}) == "0 steps in which all of 0 workers were measured are too few: give at least 30");
+        "29 steps with a time of each of the 8 workers are too few: give at least 30");
+  CHECK(refusal({}) == "0 steps with a time of each of the 0 workers are too few: give at least 30");
   StepTable flat = known(40, 1);
   flat.times_s[3].assign(40, 1.0);
   CHECK(refusal(flat) == "all times of worker 3 are the same: there is no noise to fit");

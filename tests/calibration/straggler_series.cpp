@@ -82,9 +82,9 @@ TEST_CASE("a table has the steps of all workers, in order; rows of others are co
   CHECK(table.dropped == 1);
   CHECK(part(table, 1, 1).times_s == std::vector<std::vector<double>>{{0.25}, {0.5}});
   CHECK(step_table({}).workers.empty());
-  CHECK(refusal({{1, 2, 0.0}}) == "worker 1 has a time of 0 s in step 2: times are above 0");
-  CHECK(refusal({{1, 2, -1.5}}) == "worker 1 has a time of -1.5 s in step 2: times are above 0");
-  CHECK(refusal({{1, 2, NAN}}) == "worker 1 has a time of nan s in step 2: times are above 0");
+  CHECK(refusal({{1, 2, 0.0}}) == "worker 1 has a time of 0 s in step 2: times must be above 0");
+  CHECK(refusal({{1, 2, -1.5}}) == "worker 1 has a time of -1.5 s in step 2: times must be above 0");
+  CHECK(refusal({{1, 2, NAN}}) == "worker 1 has a time of nan s in step 2: times must be above 0");
   CHECK(refusal({{1, 2, 1}, {1, 2, 1}}) == "worker 1 has step 2 twice");
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("islands, sites, texts and methods that cannot be: every error at once
   has(of_cluster, "/cluster/island/gpus: neither divides the ");
   has(of_cluster, "/cluster/topology/links: do not join \"a\" and \"b\"");
   has(of_cluster, "text.txt is empty");
-  has(of_cluster, "/algorithm/quorum: is more than the 4 workers");
+  has(of_cluster, "/algorithm/quorum: exceeds the number of workers, 4");
   has(of_cluster, "/algorithm/inner_steps: is beyond the run's 4 steps of 4 workers");
   has(of_cluster, "5 errors; nothing was run or written.");
   for (const auto& [text, what] : {std::pair<std::string, const char*>{"", "text.txt is empty"},
@@ -52,7 +52,7 @@ TEST_CASE("islands, sites, texts and methods that cannot be: every error at once
     scratch.write("text.txt", text);
     const std::string of_others = errors("");
     has(of_others, what);
-    has(of_others, "/algorithm/quorum: is more than the 4 workers");
+    has(of_others, "/algorithm/quorum: exceeds the number of workers, 4");
     has(of_others, "/algorithm/inner_steps: is beyond the run's 4 steps of 4 workers");
     has(of_others, "3 errors; nothing was run or written.");
   }

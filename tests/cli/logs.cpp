@@ -48,7 +48,7 @@ TEST_CASE("logs become a cluster, a trace a workload, and 64 GPUs get a number w
       scratch.simsgd("calibrate " + kSamples + "nccl_8.log " + kSamples + "nccl_16.log -o my.json");
   CAPTURE(fit.err);
   REQUIRE(fit.code == 0);
-  CHECK(fit.err.find("note: the device of the logs is taken to be devices/a100.json") != std::string::npos);
+  CHECK(fit.err.find("note: the device of the logs is assumed to be devices/a100.json") != std::string::npos);
   CHECK(fit.out.find("<- chosen") != std::string::npos);
   CHECK(fit.out.find("determined: all_reduce of 1.02 kB to 1.07 GB among 8, 16 ranks in nodes of 8") !=
         std::string::npos);
@@ -137,7 +137,7 @@ TEST_CASE("logs that do not tell their nodes, are of nothing, or of one process 
   CHECK(option.code == 2);
   CHECK(
       option.err ==
-      "--data: is about the files of a spec, and these are logs. Found: .. Name the logs with their paths.\n");
+      "--data: applies to a spec, and these files are logs. Found: .. Drop it, and give the paths of the logs.\n");
   CHECK(scratch.simsgd("calibrate nothing.log").code == 2);
   std::string untold = log_of(2, "n");  // of a broadcast, as it may be
   for (const std::string word : {"redop", "sum"})

@@ -94,6 +94,11 @@ TEST_CASE("lines go on below where their text began") {
         "  simsgd run scenarios/quickstart.json \\\n      --point 3\n");
   CHECK(wrapped("https://example.org/a/long/path/that/has/no/blank", 30) ==
         "https://example.org/a/long/path/that/has/no/blank");
+  CHECK(wrapped("simsgd sweep: has no such command. Found: rnu.\n", 30) ==
+        "simsgd sweep: has no such\ncommand. Found: rnu.\n");
+  CHECK(
+      with_wrapped_notes("a table keeps its width, whatever it is\n- and a note below it is wrapped\n", 30) ==
+      "a table keeps its width, whatever it is\n- and a note below it is\n  wrapped\n");
   CHECK(wrapped("± ± ± ± ± ± ± ± ± ± ± ± ± ± ±", 30) == "± ± ± ± ± ± ± ± ± ± ± ± ± ± ±");
 }
 

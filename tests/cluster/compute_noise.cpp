@@ -281,9 +281,9 @@ TEST_CASE("what compute_noise cannot be is refused, with the remedy") {
        "/slow/cv_spread: contradicts \"cvs\". Leave it out: the list says how workers differ"},
       {R"("factors": [1, 1], "factor_cv": 0.1)", "/factor_cv: contradicts \"factors\". Give one of the two"},
       {R"("factors": [1, 1], "fast": {"cvs": [0.1]})",
-       "/fast/cvs: has 1 entries and \"factors\" 2. Give one for each worker in all lists"},
+       "/fast/cvs: has 1 entries, and \"factors\" has 2. Give one for each worker in all lists"},
       {R"("factors": [1])",
-       "/rank_mapping: is \"exact\", and lists of 1 workers have none for rank 1. Set \"rank_mapping\": \"draw\" or \"modulo\", or list ranks in \"workers\""},
+       "/rank_mapping: is \"exact\", but the lists of 1 workers have no entry for rank 1. Set \"rank_mapping\": \"draw\" or \"modulo\", or list ranks in \"workers\""},
       {R"("fast": {"cv": 0.1, "family": "quantiles"})",
        "/fast/quantiles: is missing. Give measured quantiles, or another \"family\""},
       {R"("fast": {"cv": 0.1, "quantiles": [1, 2]})",
@@ -297,7 +297,7 @@ TEST_CASE("what compute_noise cannot be is refused, with the remedy") {
       {R"("slow": {"cv": 0.1})",
        "/slow: lacks the key \"correlation_steps\". Add \"correlation_steps\": After this many steps the correlation of the logarithm is 1/e"},
       {R"("factor_cv": 0.1, "relative": true)",
-       "/relative: has no delay to apply to. Leave it out: factors are relative anyway"},
+       "/relative: has no effect, because there is no delay. Leave it out: factors are relative anyway"},
   };
   for (const Case& each : cases) {
     CAPTURE(each.options);

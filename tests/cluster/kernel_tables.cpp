@@ -231,7 +231,7 @@ TEST_CASE("tables that cannot be read off are refused in words") {
   device.gemm.times = {{8, 8, 8, 1}, {4, 8, 8, 1}};
   CHECK(
       error_of(device) ==
-      "/gemm/times/1: takes fewer FLOPs than the one before it. List the measurements by ascending 2 m n k");
+      "/gemm/times/1: takes fewer FLOPs than the one before it. Sort the measurements by 2 m n k, in ascending order");
   device.gemm.times = {{8, 4, 8, 1}, {4, 8, 8, 2}};
   CHECK(
       error_of(device) ==
@@ -247,7 +247,7 @@ TEST_CASE("tables that cannot be read off are refused in words") {
       error_of(device) ==
       "/selection_times/1: has a density, unlike the one before it. Give \"density\" in all measurements or in none");
   const std::string order =
-      "/selection_times/1: does not follow the one before it. List the measurements by ascending density, those of one density by ascending entries";
+      "/selection_times/1: does not follow the one before it. Sort the measurements by density, and by entries within a density, in ascending order";
   device.selection_times = {{10, {}, 1}, {10, {}, 2}};
   CHECK(error_of(device) == order);
   device.selection_times = {{10, 0.2, 1}, {20, 0.1, 1}};

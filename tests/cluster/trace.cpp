@@ -105,16 +105,16 @@ TEST_CASE("a trace that is nowhere is refused") {
 TEST_CASE("a trace of fewer workers than the job is refused unless the mapping is said") {
   CHECK(
       rejection([] { replay(kDelays, "", 5); }) ==
-      "/file: names a trace of 2 workers, which has none for rank 4. Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
+      "/file: names a trace of 2 workers, which has no times for rank 4. Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
   CHECK(
       rejection([] { replay(kDelays, R"(, "workers": [0, 3])", 5); }) ==
-      "/file: names a trace of 2 workers, which has none for rank 3. Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
+      "/file: names a trace of 2 workers, which has no times for rank 3. Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
 }
 
 TEST_CASE("options that a trace does not know are refused") {
   CHECK(
       rejection([] { replay(kDelays, R"(, "relative": true)"); }) ==
-      "/relative: does not go with a trace, whose columns have units of their own. Leave it out; the column \"factor\" is relative to the compute time");
+      "/relative: cannot be combined with a trace, whose columns have their own units. Leave it out; the column \"factor\" is relative to the compute time");
   CHECK(rejection([] { replay(kDelays, R"(, "repeat": "forever")"); }) ==
         "/repeat: is not valid here. Valid are loop, end or resample");
   CHECK(rejection([] { replay(kDelays, R"(, "rank_mapping": "any")"); }) ==

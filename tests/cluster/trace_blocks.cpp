@@ -76,8 +76,9 @@ TEST_CASE("blocks that cannot be are refused") {
   CHECK(rejection([&] {
           stragglers(R"({"name": "trace", "repeat": "resample", "file": ")" + file + "\"}", 1);
         }) == "/block: is missing. Give the steps of a block, such as 50");
-  CHECK(rejection([&] { stragglers(R"({"name": "trace", "block": 1, "file": ")" + file + "\"}", 1); }) ==
-        "/block: has nothing to cut. Set \"repeat\": \"resample\", or leave it out");
+  CHECK(
+      rejection([&] { stragglers(R"({"name": "trace", "block": 1, "file": ")" + file + "\"}", 1); }) ==
+      "/block: has no effect without \"repeat\": \"resample\". Set \"repeat\": \"resample\", or leave it out");
 }
 
 }  // namespace simsgd::test::cluster_trace_blocks

@@ -138,7 +138,7 @@ TEST_CASE("a deadlock ends with a sentence that names who waits for what") {
   });
   CHECK(
       result.error ==
-      "Deadlock at 0 s of simulated time: nothing is left to happen, and these ranks wait for ever: 0 (step 1), 1 (step 1), 2 (step 1). all_reduce by ring among 3 (2 of 3 ranks have come; missing: 2). Rank 2 waits to receive from rank 0 (tag 7). The algorithm's ranks do not agree on what they exchange.");
+      "Deadlock at 0 s of simulated time: no event is left, and these ranks wait forever: 0 (step 1), 1 (step 1), 2 (step 1). all_reduce by ring among 3 (2 of 3 ranks have come; missing: 2). Rank 2 waits to receive from rank 0 (tag 7). The algorithm's ranks do not agree on what they exchange.");
 }
 
 TEST_CASE("ranks that start different operations end the run with a sentence") {
@@ -152,7 +152,7 @@ TEST_CASE("ranks that start different operations end the run with a sentence") {
   });
   CHECK(
       result.error ==
-      "Rank 1 started all_reduce of 2000000 bytes as operation 0 of its channel, where another rank started all_reduce of 1000000 bytes: the algorithm's ranks disagree.");
+      "Rank 1 started all_reduce of 2000000 bytes as operation 0 of its channel, but another rank started all_reduce of 1000000 bytes: the algorithm's ranks disagree.");
 }
 
 TEST_CASE(

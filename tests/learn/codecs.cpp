@@ -237,11 +237,13 @@ TEST_CASE("what a vector without numbers of its own becomes, and what is not a n
 
 TEST_CASE("what a codec cannot be is told with the remedy") {
   CHECK_THROWS_WITH_AS(codec_of({{"name", "chunk_topk"}, {"chunk", 8}, {"k", 9}}),
-                       "/k: is more than the numbers of a chunk. Use at most \"chunk\"", ParameterError);
+                       "/k: is more than \"chunk\", the numbers in a chunk. Use at most \"chunk\"",
+                       ParameterError);
   CHECK_THROWS_WITH_AS(codec_of({{"name", "chunk_topk"}, {"value_bits", 20}}),
-                       "/value_bits: is neither 32 nor at most 16. Use 32, or 16 and less", ParameterError);
+                       "/value_bits: is neither 32 nor at most 16. Use 32, or at most 16", ParameterError);
   CHECK_THROWS_WITH_AS(codec_of({{"name", "dct_topk"}, {"chunk", 8}, {"k", 9}}),
-                       "/k: is more than the coefficients of a chunk. Use at most \"chunk\"", ParameterError);
+                       "/k: is more than \"chunk\", the coefficients of a chunk. Use at most \"chunk\"",
+                       ParameterError);
 }
 
 }  // namespace simsgd::test::learn_codecs

@@ -111,17 +111,17 @@ TEST_CASE("everything that is wrong with a copy is told at once") {
   CHECK(refusal(folder) ==
         "/path: " + file + "data_batch_1.bin does not exist; " + file + "data_batch_2.bin is empty; " + file +
             "data_batch_4.bin holds the label 10 in record 2, where labels are 0 to 9; " + file +
-            "test_batch.bin holds 3,074 bytes, no multiple of the 3,073 of a record" + kRemedy);
+            "test_batch.bin holds 3,074 bytes, which is not a multiple of a record's 3,073" + kRemedy);
 }
 
 TEST_CASE("a folder that is not there, and more samples than there are") {
   const std::filesystem::path folder = copy("more");
-  CHECK(refusal(folder / "none") == "/path: leads to no folder: " + (folder / "none").string() + kRemedy);
-  CHECK(refusal(folder / "test_batch.bin").starts_with("/path: leads to no folder: "));
-  CHECK(refusal(folder, {{"train_samples", 11}}) == "/train_samples: asks for 11 samples of the 10 in " +
-                                                        folder.string() +
-                                                        ". Ask for fewer, or leave it out to use all");
-  CHECK(refusal(folder, {{"test_samples", 2}}) == "/test_samples: asks for 2 samples of the 1 in " +
+  CHECK(refusal(folder / "none") == "/path: is not a folder: " + (folder / "none").string() + kRemedy);
+  CHECK(refusal(folder / "test_batch.bin").starts_with("/path: is not a folder: "));
+  CHECK(refusal(folder, {{"train_samples", 11}}) ==
+        "/train_samples: asks for 11 samples, more than the 10 in " + folder.string() +
+            ". Ask for fewer, or leave it out to use all");
+  CHECK(refusal(folder, {{"test_samples", 2}}) == "/test_samples: asks for 2 samples, more than the 1 in " +
                                                       folder.string() +
                                                       ". Ask for fewer, or leave it out to use all");
 }

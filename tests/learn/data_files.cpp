@@ -115,7 +115,7 @@ TEST_CASE("an IDX pair may be cut to its first samples, and brings its test set 
   CHECK(sets.test->bytes.size() == 8);
   CHECK(sets.test->labels == std::vector<std::int32_t>{1, 0});
   CHECK(rejection("idx", {{"train_images", images}, {"train_labels", labels}, {"train_samples", 4}}) ==
-        "/train_samples: asks for 4 samples of the 3 in " + labels +
+        "/train_samples: asks for 4 samples, more than the 3 in " + labels +
             ". Ask for fewer, or leave it out to use all");
 }
 
@@ -126,9 +126,8 @@ TEST_CASE("a test set of IDX files needs both files, and fits the training set")
     more.update(train);
     return rejection("idx", more);
   };
-  CHECK(
-      text({{"test_samples", 2}}) ==
-      "/test_samples: asks for samples of a test set, and there is none. Give test_images and test_labels as well");
+  CHECK(text({{"test_samples", 2}}) ==
+        "/test_samples: needs a test set, and the data have none. Give test_images and test_labels as well");
   CHECK(text({{"test_images", path_of("images")}}) == "/test_labels: is missing. Give a value for it");
   const std::string wide = write_plain("wide", idx({3, 3}, "abcdefghi"));
   CHECK(text({{"test_images", wide}, {"test_labels", path_of("labels")}}) ==

@@ -129,17 +129,16 @@ TEST_CASE("what is not text, and what does not fit into it, is told with the rem
   CHECK(text_rejection("a\u00e4\u20ac\U0001F600b", {{"context", 1}, {"test_fraction", 0}}) == "");
   std::string many;
   for (std::uint32_t point = 0x10000; point < 0x10000 + 65537; ++point) many += utf8(point);
-  CHECK(text_rejection(many) ==
-        "has 65537 different characters, and a token is one of 65536 at most" + other);
+  CHECK(text_rejection(many) == "has 65537 different characters, and at most 65536 can be tokens" + other);
   CHECK(
       text_rejection("abcd", {{"context", 4}, {"test_fraction", 0}}) ==
-      "/context: of 4 and the token after it do not fit into the 4 tokens of the training text. Use a shorter one or a longer text");
+      "/context: is 4, which with the next token is longer than the 4 tokens of the training text. Use a shorter context or a longer text");
   CHECK(
       text_rejection("abcdefghij", {{"context", 4}, {"test_fraction", 0.2}}) ==
-      "/context: of 4 and the token after it do not fit into the 2 tokens of the test text. Use a shorter one, a longer text, a larger \"test_fraction\", or 0 for no test set");
+      "/context: is 4, which with the next token is longer than the 2 tokens of the test text. Use a shorter context, a longer text, a larger \"test_fraction\", or 0 for no test set");
   CHECK(
       text_rejection("abcdefghij", {{"context", 2}, {"test_fraction", 0.5}, {"test_samples", 3}}) ==
-      "/test_samples: are more than the 2 that lie side by side in the test text. Use fewer, a shorter \"context\" or a larger \"test_fraction\"");
+      "/test_samples: is more than the 2 samples that fit into the test text without overlap. Use fewer, a shorter \"context\" or a larger \"test_fraction\"");
   const DataSets sets = load_text("abcdefgh", {{"context", 2}, {"test_fraction", 0}});
   LearnerSpec spec;
   spec.model = model_plugin("transformer").make({{"layers", 1}}, *sets.train);

@@ -126,7 +126,7 @@ TEST_CASE("a partition that is impossible is rejected with the reason") {
   many.partition.kind = PartitionSpec::Kind::dirichlet;
   CHECK(
       rejection(many) ==
-      "/partition: has to give each of 5 workers a share of 3 samples. Use fewer workers, more samples or an iid partition");
+      "/partition: cannot give each of 5 workers a share of only 3 samples. Use fewer workers, more samples or an iid partition");
   many.partition.kind = PartitionSpec::Kind::iid;
   CHECK(rejection(many) == "");
 

@@ -217,10 +217,10 @@ TEST_CASE("a residual network learns what no linear classifier can") {
 TEST_CASE("what a residual network cannot be made of is told with the remedy") {
   CHECK(
       refusal(Json::object(), random_classes(4, 3, 2, 1)) ==
-      "/name: resnet classifies images, and the data set \"random\" has none. Use mlp, or a data set of images such as fashion_mnist");
+      "/name: resnet classifies images, but the data set \"random\" has none. Use mlp, or a data set of images such as fashion_mnist");
   CHECK(
       refusal(Json::object(), random_text(5, 4, 3, 1)) ==
-      "/name: resnet takes numbers, and the samples of \"text\" are tokens. Use the model transformer, or another data set");
+      "/name: resnet takes numbers, but the samples of \"text\" are tokens. Use the model transformer, or another data set");
   CHECK(refusal({{"width", 6}, {"groups", 4}}, random_images(1, 4, 4, 2)) ==
         "/groups: do not divide the width of 6. Use a divisor of the width");
 }

@@ -181,12 +181,12 @@ TEST_CASE("what a transformer cannot be made of, and what cannot read text, is t
         "/heads: do not divide the width of 16. Use a divisor of the width");
   CHECK(
       said("transformer", Json::object(), random_classes(4, 3, 2, 1)) ==
-      "/name: transformer reads tokens, and the data set \"random\" has none. Use the data set text, or another model");
+      "/name: transformer reads tokens, but the data set \"random\" has none. Use the data set text, or another model");
   for (const char* model : {"mlp", "cnn", "softmax_regression"})
     CHECK(
         said(model, Json::object(), data) ==
         "/name: " + std::string(model) +
-            " takes numbers, and the samples of \"text\" are tokens. Use the model transformer, or another data set");
+            " takes numbers, but the samples of \"text\" are tokens. Use the model transformer, or another data set");
   for (const char* model : {"linear_regression", "quadratic"}) CHECK(said(model, Json::object(), data) != "");
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("a store whose study is not there as it was can be looked at, and is n
   CHECK(controls["studies"].empty());
   CHECK(
       folder.without_folder(controls["reasons"][0]) ==
-      "small can only be looked at, since the store has no text of studies and s.json has other points now: it was changed, or run with --set or by another version of SimSGD. To add points: simsgd explore STUDY -o s.db");
+      "small is read-only, because the file of results does not contain the study and s.json now gives other points: the file was changed, or it was run with --set or by another version of SimSGD. To add points: simsgd explore STUDY -o s.db");
   CHECK(server.post("/points", at_workers(2).dump()).status == 404);
   CHECK(server.end(SIGINT) == 130);
   CHECK(content(database) == before);
@@ -128,7 +128,7 @@ TEST_CASE("what one visitor can start is bounded, and Ctrl-C leaves no child and
     Served server({study, "-o", database, "--jobs", "2"});
     const HttpAnswer many = server.post("/points", at_workers(2, 100).dump());
     CHECK(many.status == 429);
-    CHECK(many.json()["error"] == "0 points wait, and 64 at most may. Ask again when some have run.");
+    CHECK(many.json()["error"] == "0 points are waiting, and at most 64 can. Try again when some have run.");
     CHECK(server.post("/points", at_workers(2, 64).dump()).status == 202);
     CHECK(server.post("/points", at_workers(2, 64).dump()).status == 202);  // the same ones
     json state = json::object();
@@ -150,7 +150,7 @@ TEST_CASE("what one visitor can start is bounded, and Ctrl-C leaves no child and
   const HttpAnswer more = few.post("/points", at_workers(4).dump());
   CHECK(more.status == 429);
   CHECK(more.json()["error"] ==
-        "This server simulates 1 points in all (--points), and 1 are done or asked for.");
+        "This server simulates at most 1 points (--points), and 1 are done or waiting.");
 }
 
 TEST_CASE("two servers on one store run a point once; killed while another runs, they leave a whole store") {
@@ -210,8 +210,8 @@ TEST_CASE("what cannot be served is said before anything is written") {
   Served server({study});
   const Ended taken = run_simsgd({"explore", study, "-o", database, "--port", std::to_string(server.port())});
   CHECK(taken.code == 2);
-  CHECK(taken.err.find("--port: cannot be listened on at 127.0.0.1. Found: " + std::to_string(server.port()) +
-                       ". Name a port that is free, or 0 for any") != std::string::npos);
+  CHECK(taken.err.find("--port: cannot be opened at 127.0.0.1. Found: " + std::to_string(server.port()) +
+                       ". Choose a free port, or 0 for any") != std::string::npos);
   CHECK(!fs::exists(database));
   CHECK(run_simsgd({"explore", folder.path("none.db")}).code == 2);
   CHECK(run_simsgd({"explore", folder.path("none.json")}).code == 2);

@@ -115,10 +115,10 @@ TEST_CASE("what a visitor may not do") {
   refused("[1]", 400, "The body is not a JSON object.");
   refused(std::string(4000, '['), 400, "The body is not a JSON object.");
   refused(R"({"at":[{"number":2}],"file":"/etc/passwd"})", 400,
-          "The body has a key that is none of study, at and seeds.");
-  refused(R"({"study":1,"at":[{"number":2}]})", 404, "There is no such study that points can be added to.");
-  refused(R"({"study":-1,"at":[{"number":2}]})", 404, "There is no such study that points can be added to.");
-  refused(R"({"at":[]})", 422, "Give a value of each of the 1 axes.");
+          "The body may only have the keys study, at and seeds.");
+  refused(R"({"study":1,"at":[{"number":2}]})", 404, "No study with this number takes new points.");
+  refused(R"({"study":-1,"at":[{"number":2}]})", 404, "No study with this number takes new points.");
+  refused(R"({"at":[]})", 422, "Give a value for every axis (1 in all).");
   for (const char* value :
        {R"({"number":9})", R"({"number":1.99})", R"({"number":"4"})", R"({"number":1e999})",
         R"({"choice":0})", R"({"number":4,"path":"x"})", "4", "null", R"({"number":null})"})

@@ -40,13 +40,15 @@ TEST_CASE("programs, and then verbs, are compared with rank 0's, and all ranks a
   CHECK(told(-1, {}).empty());
   // How the command was written does not matter, but what it does.
   CHECK(told(2, {"simsgd-measure 1.0", "run other.json -o out", "run"}).empty());
-  CHECK(told(2, {"simsgd-measure 1.1", "run s.json", "run"}) ==
-        "Rank 2 is simsgd-measure 1.1, rank 0 is simsgd-measure 1.0: start the same program everywhere.");
+  CHECK(
+      told(2, {"simsgd-measure 1.1", "run s.json", "run"}) ==
+      "Rank 2 runs simsgd-measure 1.1, and rank 0 runs simsgd-measure 1.0. Start the same program on all ranks.");
   CHECK(
       told(1, {"simsgd-measure 1.0", "network", "network"}) ==
-      "Rank 1 was started with \"network\", rank 0 with \"run s.json\": give all ranks the same verb and options.");
-  CHECK(told(0, {"simsgd-measure 1.1", "run s.json", "run"}) ==
-        "Rank 1 is simsgd-measure 1.0, rank 0 is simsgd-measure 1.1: start the same program everywhere.");
+      "Rank 1 was started with \"network\", and rank 0 with \"run s.json\". Give all ranks the same command and options.");
+  CHECK(
+      told(0, {"simsgd-measure 1.1", "run s.json", "run"}) ==
+      "Rank 1 runs simsgd-measure 1.0, and rank 0 runs simsgd-measure 1.1. Start the same program on all ranks.");
   // Longer than what travels: told apart all the same.
   const std::string longer(1000, 'x');
   CHECK(!told(2, {"simsgd-measure 1.0", longer, longer + "y"}).empty());
@@ -63,9 +65,9 @@ TEST_CASE("a scenario that is not rank 0's is named with its first difference, b
   CHECK(
       objection(scenario(1, {{"stop", {{"steps", 7}}}})) ==
       (rank_here() == 1
-           ? "s.json:/stop/steps: is not rank 0's at rank 1. Found: 7, and 5 at rank 0. Give all ranks the same scenario."
+           ? "s.json:/stop/steps: differs between rank 0 and rank 1. Found: 7, but 5 on rank 0. Give all ranks the same scenario."
            : ""));
-  CHECK(objection(scenario(2, {{"more", 1}})).find("Found: 1, and nothing at rank 0.") ==
+  CHECK(objection(scenario(2, {{"more", 1}})).find("Found: 1, but nothing on rank 0.") ==
         (rank_here() == 2 ? 41 : std::string::npos));
   CHECK(objection(scenario(0, {{"list", {1}}})).empty() == (rank_here() == 0));
   const int code = on_all_ranks(MPI_COMM_WORLD, [&] {

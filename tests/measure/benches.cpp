@@ -93,7 +93,8 @@ TEST_CASE("compute: kernels of all kinds at every rank, and the layers of a scen
 TEST_CASE("what cannot be measured is said before anything is, all of it") {
   const Ran one = run_command(SIMSGD_MEASURE_PROGRAM " network");
   CHECK(one.code == 2);
-  CHECK(one.errors == "mpirun: starts too few ranks for messages. Found: 1. Use mpirun -n 2 or more.\n");
+  CHECK(one.errors ==
+        "mpirun: starts a single rank, and messages need two. Found: 1. Use mpirun -n 2 or more.\n");
   CHECK(run_command(SIMSGD_MEASURE_PROGRAM " network --min-bytes 8 --max-bytes 4").errors ==
         "--min-bytes: is more than --max-bytes. Found: 8. Use a smaller size.\n");
   CHECK(run_command(SIMSGD_MEASURE_PROGRAM " network --max-bytes 4furlongs").code == 2);

@@ -256,7 +256,7 @@ TEST_CASE("a real run keeps the notes of its job, and adds its own") {
   REQUIRE(notes.size() > 2);
   const auto own = std::find(notes.begin(), notes.end(), "/stragglers/0 has no effect: its probability is 0");
   REQUIRE(notes.end() - own > 1);
-  CHECK(own[1].get<std::string>().starts_with("The network is the one between the ranks"));
+  CHECK(own[1].get<std::string>().starts_with("The network is the real one between the ranks"));
 }
 
 TEST_CASE("a directory that cannot be written to is refused before the run, once") {
@@ -322,11 +322,11 @@ TEST_CASE("ranks that were started apart are refused before they begin, in one s
       {run + one + " -o " + (folder / "out").string() + next + run + two, two + ":/algorithm/"},
       {run + one + next + run + one + " --set /stop/steps=7",
        one +
-           ":/stop/steps: is not rank 0's at rank 1. Found: 7, and 5 at rank 0. Give all ranks the same scenario."},
+           ":/stop/steps: differs between rank 0 and rank 1. Found: 7, but 5 on rank 0. Give all ranks the same scenario."},
       {run + one + next + SIMSGD_MEASURE_PROGRAM + " network --max-bytes 8",
-       "Rank 1 was started with \"network --max-bytes 8\", rank 0 with \"run " + one +
-           "\": give all ranks the same verb and options."},
-      {run + one + next + run + "-", "Rank 1 was started with \"run -\", rank 0 with"},
+       "Rank 1 was started with \"network --max-bytes 8\", and rank 0 with \"run " + one +
+           "\". Give all ranks the same command and options."},
+      {run + one + next + run + "-", "Rank 1 was started with \"run -\", and rank 0 with"},
       {run + one + next + run + one + " --schedules scenario", "Rank 1 was started with"},
       {run + one + next + run + one + " --patiense 3", "Rank 1 was started with"},
   };
@@ -367,7 +367,7 @@ TEST_CASE("what a real run cannot do for an algorithm is refused before the run,
   CHECK(
       count(
           ran.errors,
-          "<stdin>:/target/stop: cannot end a real run of ad_psgd: its workers never meet, so nobody knows at which instant the target is reached. Found: true. Give /stop a time or steps, and set /target/stop to false: time_to_target_s is then known at the end.") ==
+          "<stdin>:/target/stop: cannot end a real run of ad_psgd: its workers never synchronise, so no rank knows when the target is reached. Found: true. Give /stop a time or steps, and set /target/stop to false: time_to_target_s is then known at the end.") ==
       1);
 }
 

@@ -22,7 +22,7 @@ TEST_CASE("a rank that waits for what never comes gives up with a sentence") {
       begins = "Rank " + std::to_string(worker.rank()) + " has waited ",
       ends =
           " s for a message from rank " + std::to_string((worker.rank() + 1) % 3) +
-          " (tag 9) in step 1, and gives up: the algorithm's ranks do not agree on what they exchange, or another rank is stuck.";
+          " (tag 9) in step 1, and gave up: the algorithm's ranks do not agree on what they exchange, or another rank is stuck.";
   worker.next_step();
   const Handle<Message> never = worker.messages().start_receive((worker.rank() + 1) % 3, 9);
   std::string said;  // how many seconds in between: of a busy machine more than the 0.05

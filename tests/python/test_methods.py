@@ -60,6 +60,16 @@ def only_spends(w, options):
         yield w.spend("compute", options["seconds"] * (1 + w.rank))
 
 
+def applies_an_operation(w):
+    while (yield w.next_step()):
+        w.apply(w.gradient())
+
+
+def never_steps(w):
+    while True:
+        yield w.gradient()
+
+
 def ring(w):
     while (yield w.next_step()):
         sent = yield w.start(w.send((w.rank + 1) % w.size, 7, numbers=[w.rank, w.step]))
@@ -350,7 +360,7 @@ class Roles(unittest.TestCase):
         for how in ("recompute", "rejoin"):
             run = simsgd.run(TIMED, {"/stragglers": [], "/stop/steps": 40, **crash}, algorithm=recovers, options={"how": how})
             self.assertEqual((run.metrics["restarts"], run.metrics["crashes"]), (1, 1))
-        with self.assertRaisesRegex(simsgd.RunFailed, 'Recovery "pray" is not known: use recompute or rejoin'):
+        with self.assertRaisesRegex(simsgd.RunFailed, 'Unknown recovery "pray". Use recompute or rejoin'):
             simsgd.run(TIMED, algorithm=recovers, options={"how": "pray"})
 
     def test_floods_reach_everybody(self):
@@ -360,7 +370,7 @@ class Roles(unittest.TestCase):
         self.run_method(neighbours_mean, SMALL)
         run = self.run_method(neighbours_mean)
         self.assertGreater(run.metrics["simulated_time_s"], 0)
-        with self.assertRaisesRegex(simsgd.RunFailed, "says for each of the 4 ranks whom it sends to"):
+        with self.assertRaisesRegex(simsgd.RunFailed, "lists the receiver of each of the 4 ranks"):
             self.run_method(sends_twice)
 
     def test_every_python_of_this_machine_gives_the_same_bytes(self):
@@ -409,7 +419,7 @@ class Wrong(unittest.TestCase):
         self.assertIn("line 3, in before: ValueError: in a hook", self.said(bad_hook))
 
     def test_names_that_are_none_are_told_the_valid_ones(self):
-        self.assertIn('There is no traffic "letters"; there is gradient, model, factor, inverse or control.', self.said(unknown_traffic))
+        self.assertIn('Unknown traffic "letters". Choose gradient, model, factor, inverse or control.', self.said(unknown_traffic))
 
     def test_a_worker_knows_what_was_meant(self):
         self.assertIn("line 3, in misspelled: AttributeError: a worker has no gradent. Did you mean gradient?", self.said(misspelled))
@@ -441,8 +451,20 @@ class Wrong(unittest.TestCase):
             self.assertEqual(caught.exception.pointer, pointer)
             self.assertIn(remedy, caught.exception.remedy)
 
+    def test_a_forgotten_yield_and_a_step_without_end_are_told(self):
+        self.assertIn("an operation was used in place of its result. Write yield before it", self.said(applies_an_operation))
+        self.assertIn("The method computed 4096 times in one step. Ask for each step", self.said(never_steps))
+
+    def test_a_file_is_looked_for_beside_the_scenario(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("s.json", json.dumps({**TIMED, "algorithm": {"name": "python", "file": "mine.py"}})),
+                               ("mine.py", "def mine(w):\n    while (yield w.next_step()):\n        yield w.gradient()\n")):
+                with open(os.path.join(folder, name), "w") as file:
+                    file.write(text)
+            self.assertIn("throughput_samples_per_s", simsgd.run(os.path.join(folder, "s.json")).metrics)
+
     def test_a_source_that_does_not_run_is_bad_input(self):
-        for source, why in [("def f(w:\n", "SyntaxError"), ("import nowhere_at_all\n", "ModuleNotFoundError"), ("x = 1\n", "has 0 generator functions")]:
+        for source, why in [("/home/me/mine.py", "is a path, and .source. takes the text of a method"), ("def f(w:\n", "SyntaxError"), ("import nowhere_at_all\n", "ModuleNotFoundError"), ("x = 1\n", "has 0 generator functions")]:
             with self.subTest(source=source), self.assertRaisesRegex(simsgd.InputError, why):
                 simsgd.run(TIMED, {"/algorithm": {"name": "python", "source": source}})
 
@@ -465,4 +487,4 @@ class Wrong(unittest.TestCase):
         asked = subprocess.run([os.environ["SIMSGD"], "run", "-", "--set", '/algorithm={"name": "python", "source": "x"}'], input=text,
                                env=environment, capture_output=True, text=True)
         self.assertEqual(asked.returncode, 2)
-        self.assertIn("needs Python's library, 3.9 to 3.13", asked.stderr)
+        self.assertIn("needs Python's library, version 3.9 to 3.13", asked.stderr)

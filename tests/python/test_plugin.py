@@ -145,7 +145,7 @@ class Plugin(unittest.TestCase):
         shutil.copy(self.library, copy)
         done = self.simsgd("list", "algorithms", "--plugin", copy)
         self.assertEqual(done.returncode, 2)
-        self.assertIn('has a method "elastic_averaging", and there is one of that name', done.stderr)
+        self.assertIn('defines the method "elastic_averaging", and a method of that name already exists', done.stderr)
 
 
 if __name__ == "__main__":

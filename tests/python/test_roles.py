@@ -458,7 +458,7 @@ class Roles(unittest.TestCase):
 
     def test_the_optimizers_vectors_are_seen_and_put_back(self):
         self.both(restores)
-        self.assertIn("the optimizer has momentum, and not velocity", self.said(restores_what_is_not_there))
+        self.assertIn("the optimizer has momentum, not velocity", self.said(restores_what_is_not_there))
 
     def test_the_graph_and_the_workload_are_seen(self):
         self.both(looks_around, GRAPH)
@@ -475,16 +475,16 @@ class Roles(unittest.TestCase):
 
     def test_a_gradient_that_is_not_there_is_told_and_nothing_ends_badly(self):
         for scenario in (TIMED, SMALL):
-            self.assertIn("take() was called before the gradient was there. Write `yield w.wait(gradient)` first.",
+            self.assertIn("take() was called before the gradient was ready. Write `yield w.wait(gradient)` first.",
                           self.said(takes_too_early, scenario))
-            self.assertIn("this gradient was taken or cancelled, or is none", self.said(takes_twice, scenario))
-            self.assertIn("wait() takes what start_gradient() gave, once", self.said(waits_for_what_was_cancelled, scenario))
-            self.assertIn("was called while one runs", self.said(starts_two, scenario))
+            self.assertIn("this one was already taken or cancelled", self.said(takes_twice, scenario))
+            self.assertIn("wait() takes the gradient that start_gradient() returned, and takes it once", self.said(waits_for_what_was_cancelled, scenario))
+            self.assertIn("was called while another gradient is in progress", self.said(starts_two, scenario))
             self.assertIn("take was asked for and not yielded before barrier", self.said(takes_without_yielding, scenario))
-            self.assertIn("or is none", self.said(takes_a_timer, scenario))
-            self.assertIn("with i from 0 to n - 1, and not (2, 2)", self.said(half_a_part, scenario))
-        self.assertIn("A message is between two ranks from 0 to 3, and not between 0 and 0", self.said(posts_to_itself))
-        self.assertIn("A message is between two ranks from 0 to 3, and not between 0 and 4", self.said(receives_from_nobody))
+            self.assertIn("or is something else", self.said(takes_a_timer, scenario))
+            self.assertIn("with i from 0 to n - 1, not (2, 2)", self.said(half_a_part, scenario))
+        self.assertIn("A message needs two different ranks from 0 to 3, not 0 and 0", self.said(posts_to_itself))
+        self.assertIn("A message needs two different ranks from 0 to 3, not 0 and 4", self.said(receives_from_nobody))
 
     def test_what_is_posted_where_nobody_serves_it_is_told_with_its_line(self):
         said = self.said(posts_where_nobody_serves)
@@ -504,12 +504,12 @@ class Roles(unittest.TestCase):
 
     def test_entries_of_a_vector_travel_by_themselves(self):
         self.both(by_pieces)
-        self.assertIn("`entries` are (begin, end) of the", self.said(beyond_the_end, SMALL))
+        self.assertIn("`entries` must be (begin, end) within the", self.said(beyond_the_end, SMALL))
 
     def test_values_are_merged_on_their_way(self):
         self.both(merges)
         self.both(merges_by_a_tree)
-        self.assertIn("must bring something of every rank to every other one", self.said(merges_for_some))
+        self.assertIn("must bring data of every rank to every other rank", self.said(merges_for_some))
 
     def test_hooks_are_called_for_the_tensors_that_are_asked_for(self):
         run = self.both(hears_of_two_tensors)
@@ -536,8 +536,8 @@ class Roles(unittest.TestCase):
         plain = {each["part"]: each["bytes"] for each in simsgd.run(TIMED, {"/stop/steps": 3}).document["memory"]}
         parts = {each["part"]: each["bytes"] for each in run.document["memory"]}
         self.assertEqual(parts, {"shards": 0.75 * plain["parameters"], "activations": plain["activations"]})
-        self.assertIn("The method's `sends` has no factor, and it sends that. Add it there.", self.said(sends_what_it_does_not_say))
-        self.assertIn("The method's `activities` has no selection", self.said(selects_what_it_does_not_say))
+        self.assertIn("The method sends factor, which its `sends` does not list. Add it there.", self.said(sends_what_it_does_not_say))
+        self.assertIn("The method spends time on selection, which its `activities` does not list", self.said(selects_what_it_does_not_say))
         self.assertIn('There is no traffic "letters"', self.said(sends_letters, error=simsgd.InputError))
 
 

@@ -40,7 +40,7 @@ TEST_CASE("an event of negative length, and a step that a worker has twice, are 
                                  "0" + thread + "2,0,100,9\n0" + thread + "2,0,120,9\n" +  // lines 4 and 5
                                  "0" + thread + "2,1,140,9\n0" + thread + "3,0,200,9\n");
   CHECK(job.ignored == std::map<std::string, std::size_t>{{"events of negative length, skipped", 1},
-                                                          {"steps that a worker has twice, left out", 1}});
+                                                          {"steps that a worker did twice, left out", 1}});
   CHECK(job.operations.size() == 2);  // of steps 1 and 3
   CHECK(make_graph(job).steps.size() == 2);
   CHECK(
@@ -53,7 +53,7 @@ TEST_CASE("an event of negative length, and a step that a worker has twice, are 
 TEST_CASE("a worker without operations, an operation that is there twice") {
   CHECK(
       problem(kColumns + kRow + "2,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n") ==
-      "f: has no operation of a worker. Found: replica 1, stage 0, slice 0. Give all 3 workers of the 3 x 1 x 1 replicas, stages and slices that it names, each with its operations.");
+      "f: lacks the operations of a worker. Found: replica 1, stage 0, slice 0. Give all 3 workers of the 3 x 1 x 1 replicas, stages and slices that it names, each with its operations.");
   CHECK(
       problem(kColumns + kRow + "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n") ==
       "f: line 3 is the same operation as line 2. Found: forward-compute of micro-batch 0, chunk 0, in step 1 of replica 0, stage 0, slice 0. Give each once in a step.");
@@ -75,21 +75,21 @@ TEST_CASE("half a timeline, other people's events, bytes that are not UTF-8") {
         std::string::npos);
   const RecordedJob mended = read_recorded_job("f", "[{\"note\":\"\xff\xfe\"}," + good.substr(1));
   CHECK(mended.operations.size() == 1);
-  CHECK(mended.ignored.at("bytes that are not UTF-8, or control characters; replaced") == 2);
+  CHECK(mended.ignored.at("bytes that are control characters or not UTF-8, replaced") == 2);
   CHECK(problem("{\"a\": 1}") == "f: has no list of events. Give it as \"traceEvents\".");
   CHECK(problem("[1e999]").find("f: holds a number that is too large") == 0);
   CHECK(problem("[" + event(R"("ts":1,"dur":1,"args":{"step":3})") + "]") ==
-        "f: event 1 has no thread that tells stage and lane. Write it as \"PP0, TP0, compute\".");
+        "f: event 1 has no thread that names stage and lane. Write it as \"PP0, TP0, compute\".");
   CHECK(problem("[" + kNames + "," + event(R"("ts":1,"dur":-1,"args":{"step":3})") + "]") ==
         "f: event 2 ends before it begins. Found: -1. Give microseconds from 0, below 2^53.");
   CHECK(problem("[" + kNames + "," + event(R"("ts":99999999999999999999999,"dur":1,"args":{"step":3})") + "]")
-            .find("f: event 2 has no time at which it began.") == 0);
+            .find("f: event 2 has no start time.") == 0);
   const RecordedJob job =
       read_recorded_job("f", "[" + kNames + ",{\"ph\":\"C\"},3,[{}]," + event(R"("ts":1,"dur":1,"args":{})") +
                                  "," + good.substr(1));
   CHECK(job.operations.size() == 1);
   CHECK(job.understood.at("names of threads and processes") == 2);
-  CHECK(job.ignored.at("events that are not a span (ph is not X)") == 1);
+  CHECK(job.ignored.at("events that are not spans (ph is not X)") == 1);
   CHECK(job.ignored.at("spans that belong to no step") == 1);
   CHECK(job.operations[0].start_s == doctest::Approx(1.5e-6).epsilon(1e-12));
 }

@@ -178,7 +178,8 @@ TEST_CASE("a worker's number is stage by stage; where all are named, there is no
   CHECK(one_step_s(graph, healed(graph, recorded_times(graph, true), {1}, "--heal")) ==
         doctest::Approx(graph.steps[0].recorded_s).epsilon(1e-9));
   CHECK_THROWS_WITH_AS(healed(graph, recorded_times(graph, true), {0, 3}, "--heal"),
-                       "--heal: names no worker of the job. Found: 3. Name one from 0 to 2.", ConfigError);
+                       "--heal: names a worker that the job does not have. Found: 3. Name one from 0 to 2.",
+                       ConfigError);
   CHECK_THROWS_WITH_AS(healed(graph, recorded_times(graph, true), {0, 1, 2}, "--heal"),
                        "--heal: leaves no worker to be healed after. Found: 0,1,2. Leave one as it was.",
                        ConfigError);

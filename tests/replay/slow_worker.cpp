@@ -219,7 +219,7 @@ TEST_CASE("a barrier that explains more than a twentieth of a step is warned of;
   CHECK(report.inferred[0].own_s == doctest::Approx(kSteps * (kReduce_s + kNorm_s)).epsilon(0.01));
   CHECK(
       report.graph.warnings.count(fmt::format(
-          "workers (stages 0, 1, 2, 3) wait for each other before optimizer, for something that is not recorded: taken as a barrier, which explains {:.1f} % of a step; --no-inferred takes it for gaps",
+          "workers (stages 0, 1, 2, 3) wait for each other before optimizer, for something that is not recorded: modelled as a barrier, which explains {:.1f} % of a step; with --no-inferred it counts as gaps",
           100 * share)) == 1);
   const ReplayReport gaps = replayed(shape, {6}, false);
   CHECK(gaps.graph.synchronisations.empty());
@@ -244,7 +244,7 @@ TEST_CASE(
   const std::string row =
       "pid_dp,thread,op,step,mb_id,ts_us,dur_us\n0,\"PP0, TP0, compute\",forward-compute,1,0,0,";
   CHECK(conclusion(replay_job(read_recorded_job("f", row + "7\n"), {})) ==
-        "It cannot be said who is slow: there is only one worker.");
+        "Nobody can be called slow: there is only one worker.");
   CHECK_THROWS_WITH_AS(replay_job(read_recorded_job("f", row + "0\n"), {}),
                        "f: has no operation that takes time. Give durations above 0.", ConfigError);
   CHECK(conclusion(replayed({}, {})) ==

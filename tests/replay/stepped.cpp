@@ -126,9 +126,11 @@ TEST_CASE("the same out of PyTorch's profiles, a file each, whose clocks differ 
   const RecordedJob job = read_recorded_job(std::vector{path("r1.json"), path("r0.json")});
   CHECK(replay_job(job, {}).recorded_s.size() == 2);
   check_by_hand(job, 1e-7);  // doubles of a day are 15 ps apart, of which a step of 1 ms sums some
-  CHECK_THROWS_WITH_AS(read_recorded_job(path("r0.json")),
-                       doctest::Contains("has not every rank's steps, for which the others wait: 1 of 2"),
-                       ConfigError);
+  CHECK_THROWS_WITH_AS(
+      read_recorded_job(path("r0.json")),
+      doctest::Contains(
+          "has the steps of 1 of 2 ranks, and the others are needed because ranks wait for them"),
+      ConfigError);
 }
 
 TEST_CASE("a rank that computes on where others wait for the collective is cut there all the same") {
@@ -143,22 +145,23 @@ TEST_CASE("a rank that computes on where others wait for the collective is cut t
 TEST_CASE("what a profile does not tell is refused with a sentence") {
   const std::string both = step_of(0) + step_of(1);
   CHECK(refuses(own(step_of(0) + step_of(1), 3),
-                "has not every rank's steps, for which the others wait: 2 of 3"));
-  CHECK(refuses(own(both + all_reduce(0, 910, 10)), "has not as many operations on every rank in step 1"));
+                "has the steps of 2 of 3 ranks, and the others are needed because ranks wait for them"));
+  CHECK(refuses(own(both + all_reduce(0, 910, 10)),
+                "has ranks with different numbers of operations in step 1"));
   CHECK(refuses(
       own(both + all_reduce(0, 910, 10) + all_reduce(1, 910, 10, 9)),
-      "has no operation of all ranks as number 2 of step 1. Found: all_reduce of 32 bytes on rank 0, all_reduce of 36 bytes on rank 1"));
-  CHECK(refuses(own(both + all_reduce(0, 910, 10, 8, 1)), "has operations of some ranks alone"));
+      "has ranks that differ in operation 2 of step 1. Found: all_reduce of 32 bytes on rank 0, all_reduce of 36 bytes on rank 1"));
+  CHECK(refuses(own(both + all_reduce(0, 910, 10, 8, 1)), "has operations among only some ranks"));
   CHECK(refuses(own(both + all_reduce(0, 910, 10) + all_reduce(1, 950, 10)),
                 "end before every rank has begun them"));
-  CHECK(refuses(own(both + all_reduce(0, 910, 100) + all_reduce(1, 950, 60)), "go on after the step 1"));
+  CHECK(refuses(own(both + all_reduce(0, 910, 100) + all_reduce(1, 950, 60)), "outlast the step 1"));
   CHECK(refuses(own(both + event(0, "kernel", "ncclDevKernel_GOSSIP_ON_RING", 910, 10,
                                  "\"Collective name\":\"custom\"")),
-                "has operations of an algorithm's own, in step 1 of rank 0"));
+                "has operations that only the algorithm knows, in step 1 of rank 0"));
   CHECK(refuses(own(both + event(0, "user_annotation", "send", 10, 10)), "has messages between ranks"));
   CHECK(refuses(own(both + step_of(0, 0)), "has step 1 of rank 0 twice"));
   CHECK(refuses(own(step_of(0) + step_of(1, 2000, "2")), "has no step that every rank recorded"));
-  CHECK(refuses(own(all_reduce(0, 1, 2)), "has no steps of any rank"));
+  CHECK(refuses(own(all_reduce(0, 1, 2)), "contains no steps"));
   CHECK(refuses(R"({"schema_version": 3, "context": {}})", "is a run's document, which has no operations"));
   const std::string head = "worker,step,begin_s,computed_s,operation_went_s,operation_end_s,end_s\n";
   CHECK(refuses(head + "0,1,0,1,1,2,2\n0,2,3,x,1,2,2\n", "line 3 has no number in computed_s"));
@@ -166,13 +169,13 @@ TEST_CASE("what a profile does not tell is refused with a sentence") {
   CHECK(refuses(head + "0,1,5,6,6,7,4\n", "line 2 ends before it begins. Found: 5 to 4."));
   CHECK(refuses(head + "0,1,5,,,,4\n1.5,1,0,,,,1\n-1,1,0,,,,1\n", "line 4 has no worker"));
   CHECK(refuses("worker,step,begin_s,end_s\n0,1,0,1\n", "has no column \"computed_s\""));
-  CHECK(refuses(head, "has no steps of any rank"));
+  CHECK(refuses(head, "contains no steps"));
 }
 
 TEST_CASE("a step that a rank has twice, and a row of negative length, are left out and counted") {
   const RecordedJob own_job = read_recorded_job(
       "f", own(step_of(0) + step_of(0, 2000) + step_of(1) + step_of(0, 5000, "2") + step_of(1, 5000, "2")));
-  CHECK(own_job.ignored == std::map<std::string, std::size_t>{{"steps that a rank has twice, left out", 1}});
+  CHECK(own_job.ignored == std::map<std::string, std::size_t>{{"steps that a rank did twice, left out", 1}});
   CHECK(own_job.skipped.size() == 1);
   check_by_hand(own_job);
   const RecordedJob rows = read_recorded_job(
@@ -242,7 +245,7 @@ TEST_CASE("runs whose ranks do not wait for each other are refused") {
   REQUIRE(scratch.simsgd("run s.json -o out --json").code == 0);
   const Outcome outcome = scratch.simsgd("replay out/timeline.json");
   CHECK(outcome.code == 2);
-  CHECK(outcome.err.find("has messages between ranks; it is unknown who waited for whom in a step") !=
+  CHECK(outcome.err.find("has messages between ranks, so it is unknown who waited for whom in a step") !=
         std::string::npos);
 }
 

@@ -76,8 +76,8 @@ TEST_CASE("replay refuses what it cannot do, all at once, and writes nothing") {
   CHECK(outcome.code == 2);
   CHECK(outcome.out.empty());
   CHECK(outcome.err ==
-        "--heal: names no worker. Found: x. Write numbers of workers, such as 3 or 3,4.\n"
-        "--heal: names no worker. Found: -1. Write numbers of workers, such as 3 or 3,4.\n"
+        "--heal: does not list workers. Found: x. Write numbers of workers, such as 3 or 3,4.\n"
+        "--heal: does not list workers. Found: -1. Write numbers of workers, such as 3 or 3,4.\n"
         "2 errors; nothing was run or written.\n");
   CHECK(
       scratch.simsgd("replay ops.csv --network fast").err ==

@@ -71,7 +71,7 @@ TEST_CASE("what was zipped is one axis, and knows whether it varies stragglers")
   CHECK(faces::vega(chart)["layer"][1]["encoding"]["x2"]["field"] == "shown_p75");
   CHECK(left_out_of(study_of(points), "speedup") == "No axis of this study varies /cluster/workers.");
   CHECK(left_out_of(study_of(points), "winners") ==
-        "It takes two axes beside algorithm; this study has one.");
+        "This chart needs two axes besides algorithm; this study has one.");
   CHECK(left_out_of(study_of(points), "loss") == "Nothing was learned: these scenarios have no learner.");
   CHECK(left_out_of(study_of(points), "target") == "These scenarios have no target.");
 }

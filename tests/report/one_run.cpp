@@ -193,7 +193,7 @@ TEST_CASE("event files and JSON lines have a run's curves against simulated seco
 
   const Ended nowhere = run_simsgd({"results", "export", directory, "--format", "tensorboard"});
   CHECK(nowhere.code == 2);
-  CHECK(nowhere.err.find("has no folder for its event files") != std::string::npos);
+  CHECK(nowhere.err.find("needs a folder for its event files") != std::string::npos);
 }
 
 TEST_CASE("of a study each run has an event file of its own, and its name in each line") {

@@ -60,7 +60,7 @@ TEST_CASE("tables need no Node; a page and figures say what is missing, and writ
 
   const Ended without = run_simsgd({"report", database, "-o", page, "--figures", figures});
   CHECK(without.code == 2);
-  CHECK(without.err.find("simsgd report: Vega, which draws the page, is not here; looked in " +
+  CHECK(without.err.find("simsgd report: Vega, which draws the page, was not found; looked in " +
                          folder.path("web/node_modules") + ". Get it with ./setup.sh web") !=
         std::string::npos);
   const Ended no_node = run_simsgd({"report", database, "--format", "csv", "-o", page, "--figures", figures});
@@ -71,7 +71,7 @@ TEST_CASE("tables need no Node; a page and figures say what is missing, and writ
 
   const Ended nowhere = run_simsgd({"report", database});
   CHECK(nowhere.code == 2);
-  CHECK(nowhere.err.find("has no file for its page. Name it with -o R.html") != std::string::npos);
+  CHECK(nowhere.err.find("needs a file for its page. Name it with -o R.html") != std::string::npos);
   CHECK(run_simsgd({"report", database, "--format", "csv", "--chart", "speed"}).code == 2);
   CHECK(run_simsgd({"report", folder.path("none.db"), "--format", "csv"}).code == 2);
 }

@@ -86,7 +86,7 @@ until_true queue_empty
 [ -e f.db ] && [ ! -e f.db.spool ] || fail "what is done is merged"
 
 "$simsgd" sweep run study.json -o f.db >/dev/null 2>told.txt
-grep -q '12 of 12 points are in f.db already' told.txt || fail "$(cat told.txt)"
+grep -q '12 of 12 points are already in f.db' told.txt || fail "$(cat told.txt)"
 "$simsgd" sweep run study.json -o one.db >/dev/null 2>&1 || fail "one process"
 "$simsgd" results export one.db >one.txt && "$simsgd" results export f.db >slurm.txt || fail "export"
 [ "$(grep -c '"status":"ok"' one.txt)" = 12 ] || fail "twelve results"
@@ -96,7 +96,7 @@ cmp one.txt slurm.txt || fail "the same results as of one process"
 sed -e 's/"seeds": .*/"seeds": {"at_least": 3, "at_most": 20, "until": {"metric": "throughput_samples_per_s", "half_width": "2 %"}}/' \
   -e 's/"steps": 500/"steps": 5/' study.json >until.json
 "$simsgd" sweep submit until.json -o u.db --slurm "-p test" --tasks 2 --estimate 0 >until.txt || fail "submit until"
-grep -q '60 points, 0 done, 0 in the queue or running, 9 to submit, 51 more seeds where needed' until.txt ||
+grep -q '60 points, up to 0 done, 0 in the queue or running, 9 to submit, 51 more seeds if needed' until.txt ||
   fail "$(cat until.txt)"
 until_true queue_empty
 "$simsgd" sweep submit until.json -o u.db --slurm "-p test" >merged.txt || fail "merge until"

@@ -26,7 +26,7 @@ TEST_CASE("what is wrong with a table is told with its entry, all at once") {
        {{"measured",
          {{{"workers", 2}, {"bytes", 10}, {"time", 1}}, {{"workers", 2}, {"bytes", 10}, {"time", 2}}}}}}};
   const std::string errors = errors_of(scenario);
-  CHECK(errors.find("/network/all_reduce/0: takes any size, so that the next entry is never used") !=
+  CHECK(errors.find("/network/all_reduce/0: takes any size, so the next entry is never used") !=
         std::string::npos);
   CHECK(errors.find("/cluster/collectives/all_gather/measured/1: is not above the one before it") !=
         std::string::npos);

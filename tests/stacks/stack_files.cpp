@@ -63,9 +63,9 @@ TEST_CASE("a stack's costs stand beside the host's, and replace none in silence"
   scenario["cluster"]["host"] = {{"launch", "1 us"}, {"pack", 0}, {"overlap", "1 ms"}};
   CHECK(
       errors_of(scenario) ==
-      "s.json:/cluster/stack/launch: is said twice: the cluster's \"host\" has \"launch\". Found: \"5 us\". Leave out one of them, here or /cluster/host/launch.\n"
-      "s.json:/cluster/stack/buffer_bandwidth: is said twice: the cluster's \"host\" has \"pack\". Found: \"10 GB/s\". Leave out one of them, here or /cluster/host/pack.\n"
-      "s.json:/cluster/stack: lets communication overlap as the layers' ready times have it, and the cluster's \"host\" has an \"overlap\". Set /cluster/host/overlap to 0, or leave out the stack.");
+      "s.json:/cluster/stack/launch: is given twice: the cluster's \"host\" sets \"launch\". Found: \"5 us\". Leave out one of them, here or /cluster/host/launch.\n"
+      "s.json:/cluster/stack/buffer_bandwidth: is given twice: the cluster's \"host\" sets \"pack\". Found: \"10 GB/s\". Leave out one of them, here or /cluster/host/pack.\n"
+      "s.json:/cluster/stack: derives the overlap of communication from the layers' ready times, but the cluster's \"host\" sets \"overlap\". Set /cluster/host/overlap to 0, or leave out the stack.");
 }
 
 TEST_CASE("bytes takes no host costs: neither given ones nor those that follow from the device") {
@@ -87,7 +87,7 @@ TEST_CASE("bytes takes no host costs: neither given ones nor those that follow f
   const std::string errors = errors_of(scenario);
   CHECK(
       errors.find(
-          "/cluster/stack: is the network alone, and the cluster's \"host\" says what \"launch\", \"copy\" cost.") !=
+          "/cluster/stack: models only the network, but the cluster's \"host\" says what \"launch\", \"copy\" cost.") !=
       std::string::npos);
   CHECK(errors.find("--set /cluster/host={}") != std::string::npos);
   CHECK(errors.find("the cluster's \"collectives\" add costs to all_reduce.") != std::string::npos);
@@ -105,7 +105,7 @@ TEST_CASE("operations that a stack does are not said by the cluster too, but a r
   Json scenario = with_stack({{"name", "nccl"}});
   scenario["cluster"]["collectives"] = {{"all_reduce", "ring"}, {"broadcast", "tree"}};
   CHECK(errors_of(scenario).find(
-            "/cluster/stack: says how all_reduce is done, and so do the cluster's \"collectives\".") !=
+            "/cluster/stack: defines how all_reduce is done, and so do the cluster's \"collectives\".") !=
         std::string::npos);
   CHECK(errors_of(scenario).find("broadcast") == std::string::npos);
   scenario["cluster"].erase("collectives");
@@ -120,10 +120,12 @@ TEST_CASE("names and options are checked") {
   CHECK(errors_of(with_stack({{"name", "horovod"}, {"cycle", -1}})).find("/cluster/stack/cycle") !=
         std::string::npos);
   CHECK(errors_of(with_stack({{"name", "nccl"}, {"multiprocessors", 80}}))
-            .find("/cluster/stack/multiprocessors: is of no use without \"channels\"") != std::string::npos);
-  CHECK(errors_of(with_stack({{"name", "nccl"}, {"multiprocessors", 8}, {"channels", 8}}))
-            .find("/cluster/stack/multiprocessors: leaves none for computing beside the channels") !=
-        std::string::npos);
+            .find("/cluster/stack/multiprocessors: has no effect without \"channels\"") != std::string::npos);
+  CHECK(
+      errors_of(with_stack({{"name", "nccl"}, {"multiprocessors", 8}, {"channels", 8}}))
+          .find(
+              "/cluster/stack/multiprocessors: leaves no multiprocessor for computing, because the channels take all") !=
+      std::string::npos);
 }
 
 }  // namespace simsgd::test::stacks_stack_files

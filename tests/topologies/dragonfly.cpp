@@ -108,9 +108,8 @@ TEST_CASE("messages to different nodes are spread over equally near cables") {
 TEST_CASE("impossible dragonflies are rejected in words") {
   CHECK(error_of("dragonfly", plain_nodes(400), {{"groups", 1}}) ==
         "/groups: hold 384 nodes each, too few for 400 nodes. Give at least 2");
-  CHECK(
-      error_of("dragonfly", plain_nodes(400), {{"global_links", 97}}) ==
-      "/global_links: are more than the routers of a group. Give at most 96, and a higher global_bandwidth");
+  CHECK(error_of("dragonfly", plain_nodes(400), {{"global_links", 97}}) ==
+        "/global_links: is more than the routers of a group. Give at most 96, and a higher global_bandwidth");
   CHECK(error_of("dragonfly", plain_nodes(4), {{"columns", 65536}}) ==
         "/columns: makes 12885688320 cables between switches. Give a network of at most 20000000");
   CHECK(error_of("dragonfly", plain_nodes(4), {{"groups", 10000}}) ==

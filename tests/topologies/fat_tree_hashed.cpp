@@ -178,8 +178,9 @@ TEST_CASE("two flows on one uplink take twice as long, at flows and at messages,
 }
 
 TEST_CASE("a seed without hashed routing is refused, and hashed routing writes its seed down") {
-  CHECK(error_of("fat_tree", plain_nodes(64), {{"seed", 4}}) ==
-        "/seed: has no effect without hashed routing. Give \"routing\": \"hashed\", or leave it out");
+  CHECK(
+      error_of("fat_tree", plain_nodes(64), {{"seed", 4}}) ==
+      "/seed: has no effect without \"routing\": \"hashed\". Give \"routing\": \"hashed\", or leave it out");
   CHECK(error_of("fat_tree", plain_nodes(64), {{"routing", "adaptive"}}).starts_with("/routing: "));
   Json options = {{"routing", "hashed"}};
   plugin("fat_tree").complete(options, plain_nodes(64));

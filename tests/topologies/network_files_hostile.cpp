@@ -63,10 +63,10 @@ TEST_CASE("a file of 300 MB is refused without being read, as is what is not a f
     CHECK(
         file_refusal(name, 2, file) ==
         file.path() +
-            ": is larger than 8 MiB. Leave out what is not the network, or use a topology of `simsgd list topologies`.");
+            ": is larger than 8 MiB. Remove everything but the network, or use a topology of `simsgd list topologies`.");
     for (const auto& [path, what] : {std::pair{"/dev/zero", "is not a file"},
                                      {"/tmp", "is not a file"},
-                                     {"/no/such/file.dot", "is not there"}}) {
+                                     {"/no/such/file.dot", "does not exist"}}) {
       CAPTURE(path);
       std::string said;
       try {

@@ -58,9 +58,9 @@ TEST_CASE("rails: a ring over ranks of one GPU number never leaves its rail, so 
 
 TEST_CASE("rails: what cannot be is refused") {
   CHECK(error_of("rails", railed_nodes(4), {{"spines", 0}}) ==
-        "/spines: are none, so nothing joins the 2 rails. Give spines, or \"cross_rail\": \"nvlink\"");
+        "/spines: is 0, so nothing joins the 2 rails. Give spines, or \"cross_rail\": \"nvlink\"");
   CHECK(error_of("rails", railed_nodes(4), {{"spines", 0}, {"group_nodes", 2}, {"cross_rail", "nvlink"}}) ==
-        "/spines: are none, and there are 2 groups of nodes. Give spines, or more group_nodes");
+        "/spines: is 0, and 2 groups of nodes need spines. Give spines, or more group_nodes");
   NodeShape shape = plain_nodes(4);
   shape.nics = 2;
   CHECK(

@@ -110,25 +110,26 @@ TEST_CASE("sites: one site is a star, and uneven ones say their nodes") {
   CHECK(route(make("sites", plain_nodes(4), uneven), 2, 3).size() == 3);
   CHECK(route(make("sites", plain_nodes(4), uneven), 1, 2).size() == 2);
   CHECK(error_of("sites", plain_nodes(5), two_sites()) ==
-        "/sites: cannot share 5 nodes equally among the 2 without `nodes`. Give each site its `nodes`");
+        "/sites: cannot share 5 nodes equally among the 2 sites without `nodes`. Give each site its `nodes`");
   uneven["sites"][1]["nodes"] = 3;
   CHECK(error_of("sites", plain_nodes(4), uneven) ==
-        "/sites: have 6 nodes together, and the cluster has 4. Give them 4 together, or leave `nodes` out");
+        "/sites: have 6 nodes in total, and the cluster has 4. Give them 4 in total, or leave out `nodes`");
 }
 
 TEST_CASE("sites: what cannot be is refused") {
   CHECK(
       error_with("links", Json::array()) ==
-      "/links: do not join \"east\" and \"west\". Add that link, or give `bandwidth` and `latency` for all that have none");
+      "/links: do not join \"east\" and \"west\". Add that link, or give `bandwidth` and `latency` for all pairs without one");
   CHECK(error_with("links", Json::array({link_of("east", "north", "1 Gbps", 0)})) ==
-        "/links/0/between: names \"north\", which no site is called. Name sites of `sites`");
+        "/links/0/between: names \"north\", which is not a site. Name sites of `sites`");
   CHECK(error_with("links", Json::array({link_of("east", "east", "1 Gbps", 0)})) ==
         "/links/0/between: joins a site to itself. Name two sites");
-  CHECK(error_with("links", Json::array({link_of("east", "west", "1 Gbps", 0),
-                                         link_of("west", "east", "2 Gbps", 0)})) ==
-        "/links/1/between: joins \"west\" and \"east\" a second time. Give each pair of sites one link");
+  CHECK(
+      error_with("links",
+                 Json::array({link_of("east", "west", "1 Gbps", 0), link_of("west", "east", "2 Gbps", 0)})) ==
+      "/links/1/between: is the second link between \"west\" and \"east\". Give each pair of sites one link");
   CHECK(error_with("sites", {{{"name", "east"}}, {{"name", "east"}}}) ==
-        "/sites/1/name: is \"east\" a second time. Give each site a name of its own");
+        "/sites/1/name: repeats the name \"east\". Give each site its own name");
   CHECK(error_with("tcp_window", 0).starts_with("/tcp_window: is out of range"));
 }
 

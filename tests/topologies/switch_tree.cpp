@@ -131,11 +131,11 @@ TEST_CASE("impossible switch trees are rejected in words") {
       error_of("switch_tree", shape, Json::object()) ==
       "lacks the key \"ports\". Add \"ports\": A switch has this many ports, including those to other switches");
   CHECK(error_of("switch_tree", railed_nodes(4), {{"ports", 3}, {"shape", "chain"}}) ==
-        "/ports: leave none for a node with 2 NICs. Give at least 4");
+        "/ports: are too few to connect a node with 2 NICs. Give at least 4");
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"shape", "ring"}}) ==
         "/shape: is not valid here. Valid are tree or chain");
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"shape", "chain"}, {"oversubscription", 2}}) ==
-        "/oversubscription: has no meaning in a chain. Give the bandwidth as \"uplink\"");
+        "/oversubscription: has no effect in a chain. Give the bandwidth as \"uplink\"");
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"uplink", 1e9}, {"oversubscription", 2}}) ==
         "/oversubscription: contradicts \"uplink\". Give one of the two");
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"oversubscription", 0}}) ==

@@ -60,7 +60,7 @@ TEST_CASE("all errors of all files are told together") {
     CHECK(error.errors()[0].file == empty);
     CHECK(
         error.errors()[1].text() ==
-        "/nowhere/a.log: cannot be read (No such file or directory). Check that it exists and may be read.");
+        "/nowhere/a.log: cannot be read (No such file or directory). Check that it exists and that you may read it.");
     CHECK(error.errors()[2].file == none);
   }
 }
@@ -71,8 +71,8 @@ TEST_CASE("a file that is given twice shows as points that were measured before"
   const Measurements all =
       import_files({file, file}, mapped(R"({"values": [{"from": "t", "unit": "s", "quantity": "time_s"}]})"));
   CHECK(all.rows.size() == 4);
-  CHECK(counts(all.reports[0].understood) == "1 points that were measured before, in this call; kept");
-  CHECK(counts(all.reports[1].understood) == "2 points that were measured before, in this call; kept");
+  CHECK(counts(all.reports[0].understood) == "1 points that appear more than once; all are kept");
+  CHECK(counts(all.reports[1].understood) == "2 points that appear more than once; all are kept");
 }
 
 // Every prefix of every format's sample, read as every format.

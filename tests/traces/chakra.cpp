@@ -99,7 +99,7 @@ TEST_CASE("chakra: collectives with sizes, layers by names and what they reduce,
     REQUIRE(all.steps.size() == 1);
     CHECK(all.steps[0].worker == 3);
     CHECK(all.steps[0].compute_s == Approx(1050e-6).epsilon(1e-12));  // without the optimizer
-    CHECK(ignored(all) == "1 nodes of a type that is not known");
+    CHECK(ignored(all) == "1 nodes of unknown type");
     CHECK(
         understood(all) ==
         "1 messages between two ranks, left out; 5 nodes of computing; 1 nodes of computing on the CPU; 1 nodes of memory and metadata, left out");
@@ -119,23 +119,22 @@ TEST_CASE("chakra: without times sizes are rows; several ranks have one network"
       {files.write("a.0.et", small_trace()), files.write("a.1.et", small_trace())}, with("batch", "8"));
   CHECK(two.workloads.size() == 1);
   CHECK(two.steps.size() == 2);
-  CHECK(counts(two.reports[1].understood).find("1 networks that another rank's file tells") !=
+  CHECK(counts(two.reports[1].understood).find("1 networks that another rank's file contains") !=
         std::string::npos);
 }
 
 TEST_CASE("chakra: what a file should not hold is an error with a sentence, or counted") {
   CHECK(
       import_errors(kHead + HandNode{1, "a", 4, 5, {2}}.bytes() + HandNode{2, "b", 4, 5, {1}}.bytes()) ==
-      "f: has dependencies that go in a circle. Found: at node 1. Write the trace again: no node can wait for itself.\n");
+      "f: has circular dependencies. Found: at node 1. Record the trace again: a node cannot wait for itself.\n");
   ImportOptions chakra;
   chakra.format = "chakra";
-  CHECK(import_errors("\xff\xff\xff\xff\xff\xff", chakra).find("has a message 1 of no possible length") !=
+  CHECK(import_errors("\xff\xff\xff\xff\xff\xff", chakra).find("has an impossible length for message 1") !=
         std::string::npos);
   CHECK(import_errors(kHead + HandNode{1, "a", 4, 5}.bytes() + "\xff\xff\xff\x7f", chakra)
-            .find("has a message 3 of no possible length") != std::string::npos);
+            .find("has an impossible length for message 3") != std::string::npos);
   CHECK(import_errors("{\"a\": 1}", chakra).find("is not a Chakra execution trace") != std::string::npos);
-  CHECK(import_errors(kHead, chakra).find("holds no measurement that can be used (chakra)") !=
-        std::string::npos);
+  CHECK(import_errors(kHead, chakra).find("contains no usable measurement (chakra)") != std::string::npos);
   const std::string one = kHead + HandNode{1, "a\xff\x1b", 4, 5}.bytes();
   const Imported odd =
       import_text("f",
@@ -147,7 +146,7 @@ TEST_CASE("chakra: what a file should not hold is an error with a sentence, or c
                   {});
   CHECK(
       ignored(odd) ==
-      "1 all-gathers of which one rank's part is known: set workers; 1 collectives without a known type or a size; 1 dependencies on nodes that are not there; 1 durations that are negative, or of 2^63 us and more; 1 last nodes that are cut; 2 nodes that cannot be read; 1 nodes with the id of another one: no layer is made of them");
+      "1 all-gathers that give only one rank's part; use --set workers=N; 1 collectives without a known type or a size; 1 dependencies on missing nodes; 1 durations that are negative, or of 2^63 us and more; 2 nodes that cannot be read; 1 nodes that repeat an id, not used for layers; 1 truncated last nodes");
   CHECK(odd.workloads.at(0).layers.at(0).name == "a\\xff\\u001b");
   // Any prefix, and any byte changed.
   int worked = 0, failed = 0;

@@ -167,7 +167,7 @@ TEST_CASE("the dependencies of other data-parallel jobs tell when they end, too;
     return run_in_child([&] { return there_and_back(data_parallel(algorithm)); }).error;
   };
   CHECK(refused(R"({"name": "dropcompute", "deadline": "80 ms"})") ==
-        "its gradients are computed in pieces that may be stopped, not layer by layer");
+        "it computes gradients in pieces that may be stopped, not layer by layer");
   CHECK(refused(R"({"name": "gtopk", "density": 0.01})").find("for which Chakra has no type") !=
         std::string::npos);
   CHECK(refused(R"({"name": "ad_psgd"})").find("messages to one another, which are not written") !=

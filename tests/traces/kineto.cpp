@@ -90,7 +90,7 @@ TEST_CASE("of all ranks' files the last starter's time is the transfer; clocks d
     CHECK(report.ignored.empty());
     for (const auto& [kind, count] : report.understood) {
       if (kind.starts_with("clocks that differ")) aligned += count;
-      if (kind == "records that a later starter's stands for") stood_for += count;
+      if (kind == "records replaced by that of the rank that started last") stood_for += count;
     }
   }
   CHECK(aligned == 2);
@@ -209,7 +209,7 @@ TEST_CASE(
   CHECK(rows[0].bytes == 16);
   CHECK(rows[0].labels.at("type") == "half");
   CHECK(counts(all.reports[0].ignored) ==
-        "1 NCCL kernels of unknown operation or size; 1 ranks of the job whose file is missing");
+        "1 NCCL kernels of unknown operation or size; 1 ranks of the job whose files are missing");
 }
 
 TEST_CASE("what a kernel of NCCL is called tells its operation") {
@@ -288,7 +288,7 @@ TEST_CASE("kernels that only their name and the operator around their launch tel
   }
   CHECK(rows_of(all, "kernel_s").empty());  // none of them computes
   CHECK(counts(all.reports[0].ignored) ==
-        "1 NCCL kernels of unknown operation or size; 3 ranks of the job whose file is missing");
+        "1 NCCL kernels of unknown operation or size; 3 ranks of the job whose files are missing");
 }
 
 namespace {
@@ -359,7 +359,7 @@ TEST_CASE("a replay of a trace says how much of its steps it plays") {
   const RecordedJob job = read_recorded_job("f", step_with_gaps(4, false).text());
   CHECK(
       counts(job.ignored) ==
-      "4 steps of which the first to the last kernel cover 43 %: what the host does between steps is not played");
+      "4 steps of which the first to the last kernel cover 43 %: what the host does between steps is not simulated");
 }
 
 TEST_CASE("kernels that run beside each other share what they take together") {
@@ -403,8 +403,8 @@ TEST_CASE("operations that do not fit together over ranks are left out, and said
   CHECK(rows_of(all, "time_s").size() == 4);
   std::string told;
   for (const ImportReport& report : all.reports) told += counts(report.ignored);
-  CHECK(told.find("1 operations that differ over the ranks' files; left out") != std::string::npos);
-  CHECK(told.find("1 operations whose ends do not agree over ranks, with the clocks aligned; left out") !=
+  CHECK(told.find("1 operations that differ between the ranks' files, left out") != std::string::npos);
+  CHECK(told.find("1 operations whose ends differ between ranks even with aligned clocks, left out") !=
         std::string::npos);
 }
 
@@ -422,13 +422,13 @@ TEST_CASE("events that cannot be are counted; bad UTF-8, int64 overflow and half
   const Imported all = import_text("f", trace.text(), {});
   CHECK(
       ignored(all) ==
-      "2 bytes that are not UTF-8, or control characters; replaced; 1 elements that are not an event; 1 events of a negative duration; 1 events of category martian; 1 events of no known phase; 1 events of steps without a number; 1 events without a begin or a duration");
+      "2 bytes that are control characters or not UTF-8, replaced; 1 elements that are not events; 1 events of a negative duration; 1 events of category martian; 1 events of no known phase; 1 events of steps without a number; 1 events without a begin or a duration");
   CHECK(events_counted(all.reports[0]) == trace.events - 1);
   REQUIRE(all.steps.size() == 1);
   CHECK(all.steps[0].compute_s == doctest::Approx(30e-6));
   const Imported half = import_text("f", trace.text().substr(0, trace.text().find("martian")), {});
   CHECK(half.steps.size() == 1);
-  CHECK(half.reports[0].ignored.at("files that end too early; what came before was read") == 1);
+  CHECK(half.reports[0].ignored.at("truncated files, read up to their end") == 1);
 }
 
 TEST_CASE("characters over the seams of blocks stay whole") {

@@ -43,12 +43,12 @@ TEST_CASE(
       "time_s 5e-05 all_reduce, 2 workers, 1 nodes, 1000000 B, line 6; algorithm=RING, timing_source=kernel_gpu\n");
   CHECK(all.rows.at(0).source == a);  // operation 7
   CHECK(all.rows.at(1).source == b);
-  CHECK(all.reports[1].understood.at("last lines that are cut") == 1);
+  CHECK(all.reports[1].understood.at("truncated last lines") == 1);
   std::size_t left_out = 0, stood_for = 0;
   for (const ImportReport& report : all.reports) {
     for (const auto& [kind, count] : report.understood) {
       if (kind == "first operations of a communicator, left out") left_out += count;
-      if (kind == "records that a later starter's stands for") stood_for += count;
+      if (kind == "records replaced by that of the rank that started last") stood_for += count;
     }
   }
   CHECK(left_out == 5);
@@ -73,16 +73,16 @@ TEST_CASE("lines that are not understood are counted, and incomplete operations 
                                     line(0, 7, -1) + line(0, 8, 70, "Teleport"));
   CHECK(all.rows.size() == 1);
   CHECK(ignored(all) ==
-        "3 lines that are not a JSON object; 2 records without a known operation, a size or a time above 0");
+        "3 lines that are not JSON objects; 2 records without a known operation, a size or a time above 0");
   CHECK(
       understood(all) ==
-      "5 first operations of a communicator, left out; 1 operations of which not every rank's record is there; 1 records of messages (p2p_perf)");
+      "5 first operations of a communicator, left out; 1 operations that lack the records of some ranks; 1 records of messages (p2p_perf)");
 }
 
 TEST_CASE("start-up alone is not a measurement") {
   CHECK(
       import_errors(start_up(0)) ==
-      "f: holds no measurement that can be used (nccl_inspector). Name another file, or its format with --format.\n");
+      "f: contains no usable measurement (nccl_inspector). Name another file, or its format with --format.\n");
 }
 
 }  // namespace simsgd::test::traces_nccl_inspector

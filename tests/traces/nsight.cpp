@@ -70,7 +70,7 @@ TEST_CASE("nsight: the GPU's time in each step, by the call that launched a kern
             {"algorithm", "RING"}, {"protocol", "LL"}, {"rank", "0"}, {"step", "7"}, {"type", "f32"}});
   CHECK(ignored(all) == "1 kernels that end before they begin; 1 ranges that end before they begin");
   CHECK(understood(all) ==
-        "2 NVTX events that are not a step and tell no size; 3 kernels of steps; 1 kernels outside of steps");
+        "2 NVTX events that are neither a step nor a size; 3 kernels of steps; 1 kernels outside of steps");
 }
 
 TEST_CASE("nsight: without calls, ranges or strings a kernel's own start and the rest tell what they can") {
@@ -86,7 +86,7 @@ TEST_CASE("nsight: without calls, ranges or strings a kernel's own start and the
   CHECK(all.steps[1].compute_s == Approx(40e-9).epsilon(1e-9));
   CHECK(all.steps[2].worker == 1);
   CHECK(all.steps[2].step == 3);
-  CHECK(ignored(all) == "1 tables that are missing: StringIds");
+  CHECK(ignored(all) == "1 missing tables: StringIds");
   const Imported two = import_files({database(files, kProfile), database(files, kProfile)}, {});
   CHECK(two.steps.back().worker == 1);  // a file for each process: workers are counted on
 }
@@ -99,19 +99,20 @@ TEST_CASE("nsight: what cannot be used is refused with a sentence, and nothing o
   CHECK(
       errors_of(database(files, "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT 1 AS start, 2 AS \"end\";"))
           .find("has no table CUPTI_ACTIVITY_KIND_KERNEL") != std::string::npos);
-  CHECK(errors_of(database(files, "PRAGMA application_id = 1397179506; CREATE TABLE runs(b);")) ==
-        "sqlite: is a result file of simsgd, no profile. Export its runs first: simsgd results export FILE.");
-  CHECK(errors_of(database(files, kKernelTable)).find("holds no measurement that can be used (nsight)") !=
+  CHECK(
+      errors_of(database(files, "PRAGMA application_id = 1397179506; CREATE TABLE runs(b);")) ==
+      "sqlite: is a result file of simsgd, not a profile. Export its runs first: simsgd results export FILE.");
+  CHECK(errors_of(database(files, kKernelTable)).find("contains no usable measurement (nsight)") !=
         std::string::npos);
   CHECK(errors_of(database(files, "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(a, b);"))
-            .find("1 columns that are missing: CUPTI_ACTIVITY_KIND_KERNEL.start") != std::string::npos);
+            .find("1 missing columns: CUPTI_ACTIVITY_KIND_KERNEL.start") != std::string::npos);
   const std::string bytes = [&] {
     std::ifstream file(database(files, kProfile), std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }();
   CHECK(
       errors_of(files.compress("a.sqlite", bytes)) ==
-      "sqlite: is an SQLite database in a pipe, or compressed, which cannot be read in place. Name the file itself, after gunzip.");
+      "sqlite: is an SQLite database that is compressed or in a pipe, and must be read in place. Decompress it, and name the file itself.");
   // Texts where numbers should be, ends of int64, lots of the same; no crash, and counted.
   const Imported odd = import_files(
       {database(

@@ -82,13 +82,12 @@ TEST_CASE("pipedream: batches by what is there, by the user, or not at all") {
   CHECK(import_text("f", linear, with("batch", "3")).workloads.at(0).batch == 3);
   const Imported two = import_text("f", kGraph + "node6" + linear.substr(5), {});
   CHECK(two.workloads.at(0).batch == 0);  // 2 by the images, 4 by the last product
-  CHECK(ignored(two) == "1 sizes of the input and the output that tell different batches: set it");
+  CHECK(ignored(two) == "1 input and output sizes that imply different batches; use --set batch=N");
 }
 
 TEST_CASE("pipedream: circles, lines that are none, times that cannot be") {
-  CHECK(
-      import_errors(kGraph + "\tnode4 -- node2\n") ==
-      "f: has edges that go in a circle. Found: at node2. Correct its edges: a network's layers have an order.\n");
+  CHECK(import_errors(kGraph + "\tnode4 -- node2\n") ==
+        "f: has circular edges. Found: at node2. Correct its edges: a network's layers have an order.\n");
   const Imported all = import_text(
       "f",
       "node1 -- ReLU -- forward_compute_time=-1, backward_compute_time=1e400, activation_size=x, parameter_size=6\nnode1 -- ReLU -- forward_compute_time=1\nnode99999999999 -- node1\nnode1 -- node7\nhello\n"
@@ -96,12 +95,12 @@ TEST_CASE("pipedream: circles, lines that are none, times that cannot be") {
       {});
   CHECK(
       ignored(all) ==
-      "1 edges of nodes that are not there; 2 lines that are neither a node nor an edge; 1 negative times and sizes; 1 nodes that are given twice: the first one stays; 1 parameters of no whole number of 4 bytes; 3 times and sizes that are not a number");
+      "1 edges of missing nodes; 2 lines that are neither a node nor an edge; 1 negative times and sizes; 1 nodes that appear twice; the first is used; 1 parameters whose size is not a multiple of 4 bytes; 3 times and sizes that are not numbers");
   CHECK(all.workloads.at(0).layers[1].name == "node2 \\xff\\u001b");
   CHECK(
       import_errors(
           "node1 -- Input -- forward_compute_time=1, backward_compute_time=0, activation_size=4, parameter_size=0\n")
-          .find("holds no measurement that can be used (pipedream)") != std::string::npos);
+          .find("contains no usable measurement (pipedream)") != std::string::npos);
 }
 
 namespace {
@@ -161,7 +160,7 @@ TEST_CASE(
     REQUIRE(all.rows.size() == 6);
     const ImportReport& report = all.reports[order[0] == operators ? 0 : 1];
     CHECK(counts(report.ignored) == "1 operators without a stage, or a time of 0 or more");
-    CHECK(counts(report.understood) == "1 operators of other GPUs than 0, left out");
+    CHECK(counts(report.understood) == "1 operators of GPUs other than 0, left out");
     CHECK(counts(all.reports[order[0] == operators ? 1 : 0].ignored) == "1 tensors without an id or a role");
   }
   const Job job = job_with(files, import_all({operators, tensors}).workloads[0]);
@@ -174,8 +173,8 @@ TEST_CASE("triosim: one of its two tables alone") {
   const Imported all = import_text("n_trace.csv", kOperators, {});
   CHECK(all.workloads.empty());
   CHECK(all.rows.size() == 6);
-  CHECK(ignored(all).find("1 tables of operators without one of tensors") != std::string::npos);
-  CHECK(import_errors(kTensors).find("Left out: 1 tables of tensors without one of operators") !=
+  CHECK(ignored(all).find("1 tables of operators without a table of tensors") != std::string::npos);
+  CHECK(import_errors(kTensors).find("Left out: 1 tables of tensors without a table of operators") !=
         std::string::npos);
 }
 

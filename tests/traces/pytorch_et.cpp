@@ -96,7 +96,7 @@ TEST_CASE("pytorch_et: what the observer writes tells sizes of collectives, and 
     const Imported all = import_text("run/host_3.json", trace(host_nodes(), schema), {});
     CHECK(all.reports[0].format == "pytorch_et");
     CHECK(ignored(all).empty());
-    CHECK(understood(all).find("1 files without times of kernels, which Chakra's trace_link adds") !=
+    CHECK(understood(all).find("1 files without kernel times, which Chakra's trace_link adds") !=
           std::string::npos);
     REQUIRE(all.rows.size() == 1);
     CHECK(all.rows[0].quantity == "size_bytes");
@@ -214,10 +214,10 @@ TEST_CASE("pytorch_et: steps of the profiler, ranks by the files' names, and nod
   const Imported all = import_text("f", trace(bad), {});
   CHECK(
       ignored(all) ==
-      "2 collectives of unknown operation or size; 1 nodes with the id of another one; 2 nodes without an id or a name");
+      "2 collectives of unknown operation or size; 1 nodes that repeat an id; 2 nodes without an id or a name");
   check_layers(all.workloads.at(0), 0);
   CHECK(import_errors(R"({"schema": "1.1.1-chakra.0.0.4", "nodes": []})") ==
-        "f: holds no measurement that can be used (pytorch_et). Left out: 1 files without nodes.\n");
+        "f: contains no usable measurement (pytorch_et). Left out: 1 files without nodes.\n");
   CHECK(import_errors(R"({"schema": "1.1.1-chakra.0.0.4", "nodes": [)").find("f: ") == 0);
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("ethernet_1g: collectives by a filter, and differences of instants") {
       "values": [{"from": "median_us", "unit": "us", "quantity": "time_s", "samples": "n"}],
       "constants": {"operation": "all_reduce"}})x"));
   CHECK(rings.rows.size() == 36);
-  CHECK(understood(rings) == "132 rows that \"where\" leaves out");
+  CHECK(understood(rings) == "132 rows that \"where\" excludes");
   const Measurements steps = import_files({folder + "/sgd_worker_steps.csv"}, mapped(R"x({
       "workers": "P", "campaign": "label", "labels": {"rank": "rank", "step": "step"},
       "values": [{"from": "t_compute_end_s", "minus": "t_start_s", "unit": "s", "quantity": "compute_s"},
@@ -182,7 +182,7 @@ TEST_CASE(
   CHECK(all.workloads[0].parameters() == 25557032);
   CHECK(all.workloads[0].layers[5].name == "bucket1");
   CHECK(all.workloads[0].layers[5].tensors[0][0] == 2049000);
-  CHECK(counts(all.reports[0].ignored) == "1 ranks of the job whose file is missing");
+  CHECK(counts(all.reports[0].ignored) == "1 ranks of the job whose files are missing");
 
   // Steps of 222.503, 219.786 and 224.936 ms less 10.2, 10.5 and 18.9 ms of exposed communication.
   const RecordedWorkload& network = all.workloads[0];

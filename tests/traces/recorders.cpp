@@ -175,7 +175,7 @@ TEST_CASE("flight recorder: the last starter's duration, by sequence number; wha
   CHECK(all.steps.empty());
   CHECK(
       all.reports[0].understood.at(
-          "files that tell no computing (nothing for --stragglers): when the host made operations, not when they ran") ==
+          "files without computing times (nothing for --stragglers): they say when the host issued operations, not when they ran") ==
       1);
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("flight recorder: steps are periods of the sequence, from the longest 
 
 TEST_CASE("flight recorder: entries of other versions, without timing, and nonsense") {
   const std::string without = flight_recorder({entry(1, 1, -1), entry(2, 2, -1)});
-  CHECK(import_errors(without).find("holds no measurement that can be used (flight_recorder).") !=
+  CHECK(import_errors(without).find("contains no usable measurement (flight_recorder).") !=
         std::string::npos);
   const Imported all = import_text(
       "f",
@@ -213,11 +213,11 @@ TEST_CASE("flight recorder: entries of other versions, without timing, and nonse
   CHECK(rows_of(all, "time_s").size() == 1);
   CHECK(
       ignored(all) ==
-      "1 entries of a negative duration; 1 entries without a known state; 3 entries without an operation that is known; 1 entries without sizes or types; 1 times of 0 of collectives");
+      "1 collectives with a time of 0; 1 entries of a negative duration; 3 entries without a known operation; 1 entries without a known state; 1 entries without sizes or types");
   const std::string text = flight_recorder({entry(1, 1, 1), entry(2, 2, 1)});
   const Imported half = import_text("f", text.substr(0, text.find("\"record_id\": 2") + 40), {});
   CHECK(rows_of(half, "time_s").size() == 1);
-  CHECK(half.reports[0].ignored.at("files that end too early; what came before was read") == 1);
+  CHECK(half.reports[0].ignored.at("truncated files, read up to their end") == 1);
 }
 
 TEST_CASE("periods of a list, against trying all of them") {

@@ -32,7 +32,7 @@ TEST_CASE("import prints a table, and says on stderr what it made of each file")
   CHECK(outcome.err ==
         "a.log: 2 measurements (osu)\n"
         "  1 tables\n"
-        "  WARNING: 1 lines that belong to no table\n");
+        "  WARNING: 1 lines outside of tables\n");
 }
 
 TEST_CASE("import -o writes the same table, and reads it again; --json is one document") {
@@ -47,7 +47,7 @@ TEST_CASE("import -o writes the same table, and reads it again; --json is one do
   CHECK(document["rows"].size() == 2);
   CHECK(document["rows"][1]["value_SI"] == 3e-6);
   CHECK(document["rows"][1]["source"] == "<stdin>");
-  CHECK(document["files"][0]["ignored"]["lines that belong to no table"] == 1);
+  CHECK(document["files"][0]["ignored"]["lines outside of tables"] == 1);
 }
 
 TEST_CASE("import writes nothing where anything is wrong, and ends with 2") {
@@ -58,7 +58,7 @@ TEST_CASE("import writes nothing where anything is wrong, and ends with 2") {
   const Outcome outcome = scratch.simsgd("import a.log b.log none.log -o data.csv");
   CHECK(outcome.code == 2);
   CHECK(outcome.out.empty());
-  CHECK(outcome.err.find("b.log: is of no format that is known.") == 0);
+  CHECK(outcome.err.find("b.log: has an unknown format.") == 0);
   CHECK(outcome.err.find("none.log: cannot be read (No such file or directory).") != std::string::npos);
   CHECK(outcome.err.ends_with("2 errors; nothing was run or written.\n"));
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "data.csv"));
@@ -66,7 +66,7 @@ TEST_CASE("import writes nothing where anything is wrong, and ends with 2") {
         "map.json:/values: has the wrong type. Found: 3. Write a list.\n");
   CHECK(scratch.simsgd("import a.log --set workers").code == 2);
   CHECK(scratch.simsgd("import a.log --set workers=1 --set workers=2").err ==
-        "--set: sets one key twice. Found: workers=2. Keep one of the two.\n");
+        "--set: sets the same key twice. Found: workers=2. Keep one of the two.\n");
   CHECK(scratch.simsgd("import").code == 2);
 }
 
@@ -91,8 +91,8 @@ TEST_CASE("import reads what simsgd writes itself: a run, runs of a sweep, and b
   CHECK(all["rows"][1]["workers"] == 4);
   CHECK(all["rows"][1]["labels"]["algorithm"] == "local_sgd");
   CHECK(all["rows"][1]["labels"]["workload"] == "resnet20");
-  CHECK(all["files"][1]["understood"]["runs that did not end well"] == 1);
-  CHECK(all["files"][1]["understood"]["last lines that are cut"] == 1);
+  CHECK(all["files"][1]["understood"]["runs that failed"] == 1);
+  CHECK(all["files"][1]["understood"]["truncated last lines"] == 1);
   CHECK(all["files"][1]["ignored"].empty());
 
   scratch.write("b.txt", scratch.simsgd("bench all_gather -b 1M -e 4M -f 2 --workers 4").out);

@@ -22,7 +22,8 @@ using FileGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirec
 FileGraph read(const std::string& path) {
   const bool graphml = path.ends_with(".graphml") || path.ends_with(".xml");
   if (!graphml && !path.ends_with(".dot") && !path.ends_with(".gv"))
-    refuse("is neither GraphML nor DOT by its name", "Name the file .graphml, .xml, .dot or .gv");
+    refuse("has a name that is neither of a GraphML nor of a DOT file",
+           "Name the file .graphml, .xml, .dot or .gv");
   std::ifstream stream(path);
   if (!stream) refuse("cannot be read", "Write the path of a GraphML or DOT file");
   FileGraph graph;
@@ -34,10 +35,10 @@ FileGraph read(const std::string& path) {
     else
       boost::read_graphviz(stream, graph, properties);
   } catch (const boost::directed_graph_error&) {
-    refuse("is a directed graph, and averages are mutual",
+    refuse("is a directed graph, but averages are mutual",
            graphml ? "Write edgedefault=\"undirected\"" : "Write graph { a -- b }, not digraph { a -> b }");
   } catch (const std::exception& error) {
-    refuse(std::string("cannot be understood: ") + error.what(),
+    refuse(std::string("cannot be parsed: ") + error.what(),
            "Write a GraphML or DOT file, such as graph { 0 -- 1; 1 -- 2 }");
   }
   return graph;
@@ -87,7 +88,7 @@ GraphShape make_from_file(const FileGraphOptions& options, const GraphRequest& r
     if (a == b)
       refuse(
           "joins node " + boost::get(boost::vertex_name, graph, boost::source(*edge, graph)) + " to itself",
-          "Remove that edge: a worker's own weight is what the others leave");
+          "Remove that edge: a worker's own weight is 1 minus the weights of its neighbours");
     shape.edges.emplace_back(a, b);
   }
   return shape;

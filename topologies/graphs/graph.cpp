@@ -156,9 +156,9 @@ void refuse_disconnected(const LogicalGraph& graph) {
                                   [](const std::vector<int>& of) { return of.empty(); });
   const std::string where =
       alone == graph.neighbours.end()
-          ? "there are workers without a way to worker 0"
+          ? "some workers cannot reach worker 0"
           : "worker " + std::to_string(alone - graph.neighbours.begin()) + " has no neighbour";
-  reject("name", "is not connected: " + where + ", so the models never agree",
+  reject("name", "is not connected: " + where + ", so models never agree",
          graph.name == "erdos_renyi" ? "Raise the probability, or change the seed"
                                      : "Add edges until every worker can be reached");
 }

@@ -9,7 +9,7 @@ namespace {
 
 GraphShape make_matcha8(const GraphRequest& request) {
   if (request.workers != 8)
-    reject("name", "has 8 workers, and there are " + std::to_string(request.workers),
+    reject("name", "has 8 workers, and this run has " + std::to_string(request.workers),
            "Use 8 workers, or another graph of `simsgd list graphs`");
   GraphShape shape;
   shape.matchings = {{{1, 5}, {6, 7}, {0, 4}, {2, 3}},

@@ -31,7 +31,7 @@ struct TorusOptions {
 
 int rows_of(const TorusOptions& options, int workers) {
   if (!options.rows)
-    reject("name", "cannot have two rows of several of " + std::to_string(workers) + " workers",
+    reject("name", "has no grid of 2 x 2 or more for " + std::to_string(workers) + " workers",
            "Use a number of workers that is not a prime, or the graph ring");
   const int rows = *options.rows;
   if (workers % rows != 0 || workers / rows < 2)

@@ -88,7 +88,7 @@ class ChakraGraph {
           fmt::format("nodes beyond {} or {} dependencies: in no layer, their order is not looked at",
                       kMostRecordedOperations, kMostDependencies));
     if (!by_id_.emplace(node.id, static_cast<std::uint32_t>(nodes_.size())).second)
-      return file.ignore("nodes with the id of another one: no layer is made of them");
+      return file.ignore("nodes that repeat an id, not used for layers");
     work.id = node.id;
     work.name = work.type == kChakraComp ? printable(node.name.substr(0, kLongestName)) : "";
     work.first_dep = static_cast<std::uint32_t>(deps_.size());
@@ -106,7 +106,7 @@ class ChakraGraph {
       for (std::uint32_t d = 0; d < nodes_[i].deps; ++d) {
         const std::size_t leader = find(deps_[nodes_[i].first_dep + d]);
         if (leader == nodes_.size()) {
-          file.ignore("dependencies on nodes that are not there");
+          file.ignore("dependencies on missing nodes");
           continue;
         }
         followers[leader].push_back(i);
@@ -126,9 +126,9 @@ class ChakraGraph {
     }
     if (sorted.size() == nodes_.size()) return sorted;
     const auto left = std::find_if(leaders.begin(), leaders.end(), [](std::uint32_t n) { return n > 0; });
-    throw ConfigError({file.name(), "", "has dependencies that go in a circle",
+    throw ConfigError({file.name(), "", "has circular dependencies",
                        fmt::format("at node {}", nodes_[static_cast<std::size_t>(left - leaders.begin())].id),
-                       "Write the trace again: no node can wait for itself"});
+                       "Record the trace again: a node cannot wait for itself"});
   }
   const std::vector<ChakraWork>& nodes() const { return nodes_; }
   const std::vector<std::uint64_t>& deps() const { return deps_; }
@@ -150,7 +150,7 @@ class ChakraOwnNetwork {
   void add(const ChakraNode& node, ChakraPass pass, double seconds, ImportedFile& file) {
     if (pass != ChakraPass::forward && pass != ChakraPass::backward) return;
     const std::uint32_t number = small(chakra_number(node.attributes, chakra::kLayer));
-    if (number == kMostRecordedOperations) return file.ignore("nodes of no possible layer");
+    if (number == kMostRecordedOperations) return file.ignore("nodes that cannot belong to a layer");
     Sums& sums = layers_[number];
     (pass == ChakraPass::forward ? sums.forward_s : sums.backward_s) += seconds;
     ++(pass == ChakraPass::forward ? sums.forwards : sums.backwards);
@@ -250,7 +250,7 @@ RecordedWorkload chakra_network(const ChakraGraph& graph, ImportedFile& file) {
     if (!waits_for.empty() && numbers >= 1)
       made.layers[*std::min_element(waits_for.begin(), waits_for.end())].tensors.push_back({numbers});
     else if (node.gradient_bytes > 0)
-      file.ignore("reductions that wait for no backward node: their bytes belong to no layer");
+      file.ignore("reductions that wait for no backward node, so their bytes belong to no layer");
   }
   made.batch = settled_batch(file, 0);
   made.name = network_name(file.name(), {".et"});
@@ -277,7 +277,7 @@ class ChakraTrace {
   RecordedWorkload read() {
     for (ChakraNode node; reader_.next(node);) take(node);
     if (reader_.damaged() > 0) file_.ignore("nodes that cannot be read", reader_.damaged());
-    if (reader_.cut()) file_.ignore("last nodes that are cut");
+    if (reader_.cut()) file_.ignore("truncated last nodes");
     for (const auto& [step, compute_s] : compute_s_)
       if (compute_s > 0) file_.steps.push_back({rank_, step, compute_s});
     if (!own_) return chakra_network(graph_, file_);
@@ -315,11 +315,11 @@ class ChakraTrace {
 
   /// Zeros without end are nodes without anything.
   void unknown() {
-    file_.ignore("nodes of a type that is not known");
+    file_.ignore("nodes of unknown type");
     if (++unknown_ > kMostUnknown)
       throw ConfigError({file_.name(), "",
-                         fmt::format("holds more than {} nodes of types that are not known", kMostUnknown),
-                         "", "Name a Chakra execution trace"});
+                         fmt::format("holds more than {} nodes of unknown type", kMostUnknown), "",
+                         "Name a Chakra execution trace"});
   }
 
   void computing(const ChakraNode& node, ChakraWork& work) {
@@ -351,7 +351,7 @@ class ChakraTrace {
     else if (row.operation == "all_gather" && (row.workers > 0 || file_.constants().workers > 0))
       row.bytes *= row.workers > 0 ? row.workers : file_.constants().workers;
     else if (row.operation == "all_gather")
-      return file_.ignore("all-gathers of which one rank's part is known: set workers");
+      return file_.ignore("all-gathers that give only one rank's part; use --set workers=N");
     row.quantity = work.seconds > 0 ? "time_s" : "size_bytes";
     row.value = work.seconds > 0 ? work.seconds : row.bytes;
     row.labels["rank"] = std::to_string(rank_);
@@ -386,7 +386,7 @@ class Chakra final : public Importer {
     if (network.layers.empty()) return;
     if (first_ && same_layers(*first_, network)) {
       file.need_no_row();
-      return file.understand("networks that another rank's file tells");
+      return file.understand("networks that another rank's file contains");
     }
     if (!first_) first_ = network;
     file.workload = std::move(network);

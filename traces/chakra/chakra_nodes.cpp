@@ -159,7 +159,7 @@ struct ChakraReader::Stream {
 ChakraReader::ChakraReader(Input& input) : name_(input.name()), stream_(new Stream{input}) {
   wire::GlobalMetadata read;
   if (!message(bytes_) || !read.ParseFromString(bytes_))
-    throw ConfigError({name_, "", "is not a Chakra execution trace: it does not begin with metadata", "",
+    throw ConfigError({name_, "", "is not a Chakra execution trace, which begins with metadata", "",
                        "Name a .et file of schema 0.0.4, or its format with --format"});
   metadata_.version = read.version();
   take_all(read, metadata_.attributes);
@@ -171,8 +171,9 @@ bool ChakraReader::message(std::string& bytes) {
   bytes.clear();
   if (!stream_->more()) return false;
   const auto senseless = [this] {
-    return ConfigError({name_, "", fmt::format("has a message {} of no possible length", messages_ + 1), "",
-                        "Write the file again: each message stands behind its length, a varint of 32 bits"});
+    return ConfigError(
+        {name_, "", fmt::format("has an impossible length for message {}", messages_ + 1), "",
+         "Record the file again: the length of a message stands before it, a varint of 32 bits"});
   };
   std::uint64_t length = 0;
   for (unsigned shift = 0;; shift += 7) {

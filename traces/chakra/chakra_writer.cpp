@@ -133,7 +133,7 @@ std::string ChakraRecorder::problem() const {
   if (messages_ > 0)
     return fmt::format("its ranks send {} messages to one another, which are not written", messages_);
   if (steps() == 0) return "no step was completed";
-  return passes_ == 0 ? "its gradients are computed in pieces that may be stopped, not layer by layer" : "";
+  return passes_ == 0 ? "it computes gradients in pieces that may be stopped, not layer by layer" : "";
 }
 
 std::uint64_t ChakraRecorder::steps() const {

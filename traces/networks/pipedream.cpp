@@ -113,7 +113,7 @@ class ProfileGraph {
 
   void node(std::uint32_t number, std::string_view text) {
     const std::size_t first = text.find(kBetween) + kBetween.size(), last = text.rfind(kBetween);
-    if (nodes_.contains(number)) return file_.ignore("nodes that are given twice: the first one stays");
+    if (nodes_.contains(number)) return file_.ignore("nodes that appear twice; the first is used");
     if (nodes_.size() == kMostRecordedOperations) throw too_large("nodes");
     ProfileNode& made = nodes_[number];
     made.layer = printable(std::string(text.substr(first, last - first)));
@@ -124,7 +124,7 @@ class ProfileGraph {
       std::string_view rest = values.substr(at + key.size());
       rest = rest.substr(0, rest.starts_with('[') ? rest.find(']') + 1 : rest.find(','));
       std::vector<double> parts;
-      if (!read_list(rest, parts)) return file_.ignore("times and sizes that are not a number");
+      if (!read_list(rest, parts)) return file_.ignore("times and sizes that are not numbers");
       const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
       if (!(sum >= 0) || !std::isfinite(sum)) return file_.ignore("negative times and sizes");
       value = sum;
@@ -139,7 +139,7 @@ class ProfileGraph {
   std::vector<std::uint32_t> order() {
     for (const auto& [from, to] : links_) {
       if (!nodes_.contains(from) || !nodes_.contains(to)) {
-        file_.ignore("edges of nodes that are not there");
+        file_.ignore("edges of missing nodes");
         continue;
       }
       nodes_[from].followers.push_back(to);
@@ -159,8 +159,7 @@ class ProfileGraph {
     if (sorted.size() == nodes_.size()) return sorted;
     const auto left =
         std::find_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.leaders > 0; });
-    throw ConfigError({file_.name(), "", "has edges that go in a circle",
-                       fmt::format("at node{}", left->first),
+    throw ConfigError({file_.name(), "", "has circular edges", fmt::format("at node{}", left->first),
                        "Correct its edges: a network's layers have an order"});
   }
 
@@ -172,7 +171,7 @@ class ProfileGraph {
     made.backward_s = node.backward_ms / 1e3;
     made.activations = node.activation_bytes / kNumber_bytes;
     const double numbers = node.parameter_bytes / kNumber_bytes;
-    if (numbers != std::floor(numbers)) file_.ignore("parameters of no whole number of 4 bytes");
+    if (numbers != std::floor(numbers)) file_.ignore("parameters whose size is not a multiple of 4 bytes");
     if (!(numbers >= 1)) {
       if (kind.starts_with("BatchNorm")) made.type = "bn";
       return made;
@@ -222,7 +221,7 @@ class ProfileGraph {
     const int image = whole(by_input), output = whole(by_output);
     by_image_ = image > 0 && (output == 0 || output == image);
     if (image > 0 && output > 0 && image != output) {
-      file_.ignore("sizes of the input and the output that tell different batches: set it");
+      file_.ignore("input and output sizes that imply different batches; use --set batch=N");
       return 0;
     }
     return image > 0 ? image : output;

@@ -130,7 +130,7 @@ class TracedNetwork {
       const auto found = tensors_.parameters.find(id);
       if (found == tensors_.parameters.end()) continue;
       if (!owner_.emplace(id, index).second) {
-        trace_.file->understand("parameters that another layer has, too: counted with the first");
+        trace_.file->understand("parameters that several layers share, counted with the first");
         continue;
       }
       const std::vector<double>& sides = found->second;
@@ -211,7 +211,8 @@ class TrioSim final : public Importer {
       add_rows(trace);
       const TensorTable* tensors = tensors_of(trace);
       if (tensors == nullptr) {
-        trace.file->ignore("tables of operators without one of tensors, which tells parameters and batch");
+        trace.file->ignore(
+            "tables of operators without a table of tensors, which has the parameters and the batch");
         continue;
       }
       RecordedWorkload network = TracedNetwork(trace, *tensors).make();
@@ -220,7 +221,7 @@ class TrioSim final : public Importer {
     for (TensorTable& table : tensors_) {
       if (!traces_.empty()) continue;
       table.file->need_row();
-      table.file->ignore("tables of tensors without one of operators");
+      table.file->ignore("tables of tensors without a table of operators");
     }
   }
 
@@ -242,7 +243,7 @@ class TrioSim final : public Importer {
         continue;
       }
       if (header.of(record, "gpuid") != "" && header.of(record, "gpuid") != "0") {
-        file.understand("operators of other GPUs than 0, left out");
+        file.understand("operators of GPUs other than 0, left out");
         continue;
       }
       made.stage = static_cast<TracedStage>(stage - kStages.begin());
@@ -286,7 +287,7 @@ class TrioSim final : public Importer {
         table.batch = static_cast<int>(sides[0]);
       if (!parameter) continue;
       if (header.of(record, "TensorShape") == "[]")
-        file.understand("weights and biases that are not there (None)");
+        file.understand("missing weights and biases (None)");
       else if (sides.empty())
         file.ignore("parameters without a shape");
       else if (table.parameters.size() < kMostRecordedOperations)

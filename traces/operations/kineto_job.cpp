@@ -85,7 +85,7 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
   events.kineto.finish();
   const bool own = trace.head.backend == "simsgd";
   if (events.messages > 0)
-    throw ConfigError({path, "", "has messages between ranks; it is unknown who waited for whom in a step",
+    throw ConfigError({path, "", "has messages between ranks, so it is unknown who waited for whom in a step",
                        "", "Replay methods whose ranks meet in collectives, such as allreduce_sgd"});
   if (trace.head.world_size >= 1 && trace.head.world_size < 0x1p24)
     job.world_size = static_cast<int>(trace.head.world_size);
@@ -102,7 +102,7 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
     const double share = whole_s > 0 ? played_s(job.ranks.back()) / whole_s : 1;
     if (own || share > 1 - kRounding) continue;
     const std::string text = fmt::format(
-        "steps of which the first to the last kernel cover {:.0f} %: what the host does between steps is not played",
+        "steps of which the first to the last kernel cover {:.0f} %: what the host does between steps is not simulated",
         100 * share);
     if (share < 1 - kMissedOfSteps)
       file.ignore(text, recording.steps.size());
@@ -132,7 +132,7 @@ RecordedJob read_kineto_job(Input& first, const std::vector<std::string>& others
     Input input(path);
     if (!is_kineto_job(input.head()))
       throw ConfigError(
-          {input.name(), "", "is not a profile of a rank", "", "Name Kineto files of one job together"});
+          {input.name(), "", "is not a profile of one rank", "", "Name Kineto files of one job together"});
     add_file(path, input, job, true);
   }
   return recorded_job(std::move(job));

@@ -39,7 +39,7 @@ class OperationEvents final : public TraceSink {
       if (event.name == "thread_name" && has_thread) builder_.name_thread(thread(event, true), event.called);
       ++builder_.job().understood["names of threads and processes"];
     } else if (event.phase != 'X') {
-      ++builder_.job().ignored["events that are not a span (ph is not X)"];
+      ++builder_.job().ignored["events that are not spans (ph is not X)"];
     } else if (std::isnan(event.step)) {
       ++builder_.job().ignored["spans that belong to no step"];
     } else {
@@ -89,9 +89,10 @@ RecordedJob read_operation_table(Input& input) {
                   printable(fmt::format("{}", fmt::join(fields, ", "))), "Name it in the first row");
   while (reader.record(fields)) {
     if (fields.size() != columns.width()) {
-      builder.error(
-          reader.line(), fmt::format("has not {} fields", columns.width()), fmt::format("{}", fields.size()),
-          input.line_ended() ? "Give as many as the first row has" : "Copy the file again: it ends here");
+      builder.error(reader.line(), fmt::format("does not have {} fields", columns.width()),
+                    fmt::format("{}", fields.size()),
+                    input.line_ended() ? "Give as many as the first row has"
+                                       : "Copy the file again: it is cut off here");
       continue;
     }
     bool readable = true;
@@ -140,7 +141,7 @@ RecordedJob read_operation_timeline(Input& input) {
   // Half a job is not a job: its last operations wait for others that are not there.
   if (read.cut)
     throw ConfigError(
-        {input.name(), "", "is not whole JSON", "", "The file ends too early: copy or write it again"});
+        {input.name(), "", "is truncated JSON", "", "The file ends too early: copy or write it again"});
   if (!read.has_list)
     throw ConfigError({input.name(), "", "has no list of events", "", "Give it as \"traceEvents\""});
   for (const auto& [what, count] : file.report.ignored) builder.job().ignored[what] += count;

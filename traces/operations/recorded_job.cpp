@@ -23,7 +23,7 @@ constexpr std::size_t kMostOperationErrors = 20;
 constexpr const char* kForwardPass = "forward-compute";
 constexpr const char* kBackwardPass = "backward-compute";
 constexpr const char* kNegative = "events of negative length, skipped";
-constexpr const char* kTwice = "steps that a worker has twice, left out";
+constexpr const char* kTwice = "steps that a worker did twice, left out";
 
 // The number after "PP" or "PP rank".
 std::optional<int> index_after(std::string_view thread, std::string_view name) {
@@ -59,7 +59,7 @@ RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others
   const std::string_view head = input.head();
   if (is_kineto_job(head)) return read_kineto_job(input, others);
   if (!others.empty())
-    throw ConfigError({input.name(), "", "is not a profile of a rank", "",
+    throw ConfigError({input.name(), "", "is not a profile of one rank", "",
                        "Name one file, or Kineto files of all ranks of one job"});
   if (is_step_rows(head)) return read_step_rows(input);
   if (head.find("\"schema_version\"") != std::string_view::npos &&
@@ -107,11 +107,11 @@ void RecordedJobBuilder::add(const Raw& raw) {
   if (!whole(raw.step, 0)) return wrong("has no step", number_text(raw.step), "Give a whole number from 0");
   if (!whole(raw.micro_batch, -1) || raw.micro_batch > 2147483647 || !whole(raw.chunk, -1) ||
       raw.chunk > 2147483647)
-    return wrong("has no micro-batch or chunk that can be read",
+    return wrong("has no readable micro-batch or chunk",
                  number_text(raw.micro_batch) + ", " + number_text(raw.chunk),
                  "Give whole numbers, or -1 where it belongs to none");
   if (!(std::fabs(raw.start_us) <= kLatest_us))
-    return wrong("has no time at which it began", number_text(raw.start_us), "Give microseconds below 2^53");
+    return wrong("has no start time", number_text(raw.start_us), "Give microseconds below 2^53");
   if (raw.duration_us < 0 && raw.duration_us >= -kLatest_us)
     return job_.skip(kNegative,
                      {job_.file, "", fmt::format("{} {} ends before it begins", job_.unit, raw.line),
@@ -181,7 +181,7 @@ void RecordedJobBuilder::check_places() {
         const RecordedPlace place{replica, stage, tensor};
         if (there.count(place) > 0) continue;
         errors_.push_back(
-            {job_.file, "", "has no operation of a worker", place_text(place),
+            {job_.file, "", "lacks the operations of a worker", place_text(place),
              fmt::format(
                  "Give all {:.0f} workers of the {} x {} x {} replicas, stages and slices that it names, each with its operations",
                  places, job_.replicas, job_.stages, job_.tensors)});
@@ -228,7 +228,7 @@ RecordedJob RecordedJobBuilder::finish() {
       error(each.line, "has no data-parallel rank", number_text(thread.replica),
             "Give a whole number from 0");
     else
-      error(each.line, "has no thread that tells stage and lane", thread.name,
+      error(each.line, "has no thread that names stage and lane", thread.name,
             "Write it as \"PP0, TP0, compute\"");
   }
   for (auto& [line, error] : line_errors_) errors_.push_back(std::move(error));
@@ -238,7 +238,7 @@ RecordedJob RecordedJobBuilder::finish() {
   }
   if (more_errors_ > 0)
     errors_.push_back(
-        {job_.file, "", fmt::format("has {} more such errors", more_errors_), "", "Correct it"});
+        {job_.file, "", fmt::format("has {} more errors of this kind", more_errors_), "", "Correct it"});
   if (!errors_.empty()) throw ConfigError(std::move(errors_));
   sort_operations(job_);
   skip_steps_done_twice();

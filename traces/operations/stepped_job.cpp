@@ -70,14 +70,16 @@ class SteppedJobReader {
     std::sort(job_.ranks.begin(), job_.ranks.end(),
               [](const SteppedRank& a, const SteppedRank& b) { return a.rank < b.rank; });
     if (ranks() == 0 && !made_.skipped.empty()) throw ConfigError(std::move(made_.skipped));
-    if (ranks() == 0)
-      fail("has no steps of any rank", "", "Profile with steps (ProfilerStep), or give steps.csv");
+    if (ranks() == 0) fail("contains no steps", "", "Profile with steps (ProfilerStep), or give steps.csv");
     const auto world = std::max<std::size_t>(static_cast<std::size_t>(std::max(job_.world_size, 0)), ranks());
     for (std::size_t i = 0; i < ranks(); ++i)
       if (job_.ranks[i].rank != static_cast<int>(i) || world != ranks())
-        fail(fmt::format("has not every rank's steps, for which the others wait: {} of {}", ranks(), world),
-             fmt::format("rank {}", job_.ranks[i].rank),
-             "Name the files of all ranks; of a run of ours with more than 16, its steps.csv (run --steps)");
+        fail(
+            fmt::format(
+                "has the steps of {} of {} ranks, and the others are needed because ranks wait for them",
+                ranks(), world),
+            fmt::format("rank {}", job_.ranks[i].rank),
+            "Name the files of all ranks; for a run of SimSGD with more than 16 ranks, its steps.csv (run --steps)");
   }
 
   // Steps that every rank recorded, in order.
@@ -90,7 +92,7 @@ class SteppedJobReader {
       for (std::size_t s = 0; s < rank.steps.size(); ++s) {
         const std::uint64_t number = rank.steps[s].number;
         if (s > 0 && number == rank.steps[s - 1].number && twice.insert(number).second)
-          made_.skip("steps that a rank has twice, left out",
+          made_.skip("steps that a rank did twice, left out",
                      {job_.file, "", fmt::format("has step {} of rank {} twice", number, rank.rank), "",
                       "Give each once"});
         ++seen[number];
@@ -132,29 +134,30 @@ class SteppedJobReader {
           if (each.operation.empty())
             return error(
                 fmt::format(
-                    "has operations of an algorithm's own, in step {} of rank {}; it is unknown who waited for whom",
+                    "has operations that only the algorithm knows, in step {} of rank {}, so it is unknown who waited for whom",
                     step(r, s).number, r),
                 "", "Replay methods whose ranks meet in collectives, such as allreduce_sgd");
           if (each.group_size > 0 && each.group_size != static_cast<int>(ranks()))
             return error(
                 fmt::format(
-                    "has operations of some ranks alone, in step {} of rank {}; it is unknown who waited for whom",
+                    "has operations among only some ranks, in step {} of rank {}, so it is unknown who waited for whom",
                     step(r, s).number, r),
                 fmt::format("{}, {} of {} ranks", collective_text(each), each.group_size, ranks()),
-                "Replay jobs whose operations are of all ranks");
+                "Replay jobs whose operations are among all ranks");
         }
         const std::size_t common = std::min(first.size(), own.size());
         for (std::size_t i = 0; i < common; ++i)
           if (first[i].operation != own[i].operation || first[i].bytes != own[i].bytes)
-            return error(fmt::format("has no operation of all ranks as number {} of step {}", i + 1,
-                                     step(r, s).number),
-                         fmt::format("{} on rank 0, {} on rank {}", collective_text(first[i]),
-                                     collective_text(own[i]), r),
-                         "Name files of one job, whose ranks do the same in every step");
+            return error(
+                fmt::format("has ranks that differ in operation {} of step {}", i + 1, step(r, s).number),
+                fmt::format("{} on rank 0, {} on rank {}", collective_text(first[i]), collective_text(own[i]),
+                            r),
+                "Name files of one job, whose ranks do the same operations in every step");
         if (own.size() != first.size())
-          return error(fmt::format("has not as many operations on every rank in step {}", step(r, s).number),
-                       fmt::format("{} on rank 0, {} on rank {}", first.size(), own.size(), r),
-                       "Name files of one job, whose ranks do the same in every step");
+          return error(
+              fmt::format("has ranks with different numbers of operations in step {}", step(r, s).number),
+              fmt::format("{} on rank 0, {} on rank {}", first.size(), own.size(), r),
+              "Name files of one job, whose ranks do the same operations in every step");
       }
     }
   }
@@ -169,7 +172,7 @@ class SteppedJobReader {
           if (waits_for_all(step(r, s).collectives[i].operation))
             apart_s.push_back(step(r, s).collectives[i].span.end_s - step(0, s).collectives[i].span.end_s);
       if (apart_s.empty())
-        fail("has no collective by which the ranks' clocks could be set", fmt::format("rank {}", r),
+        fail("has no collective to align the ranks' clocks with", fmt::format("rank {}", r),
              "Replay steps with collectives of all ranks");
       const double offset_s = median(apart_s);
       for (SteppedStep& each : job_.ranks[r].steps) {
@@ -191,14 +194,14 @@ class SteppedJobReader {
           if (step(r, s).whole && span.end_s > step(r, s).whole->end_s + slack_s_)
             return error(
                 fmt::format(
-                    "has operations that go on after the step {} in which rank {} began them: steps do not wait for them",
+                    "has operations that outlast the step {} in which rank {} began them, so steps do not wait for them",
                     step(r, s).number, r),
                 collective_text(step(r, s).collectives[i]), "Replay synchronous methods");
         }
         if (waits_for_all(step(0, s).collectives[i].operation) && first_end_s < last_begin_s - slack_s_)
           return error(
               fmt::format(
-                  "has operations that end before every rank has begun them, in step {}: they do not wait for all",
+                  "has operations that end before every rank has begun them, in step {}, so they do not wait for all ranks",
                   step(0, s).number),
               collective_text(step(0, s).collectives[i]), "Replay synchronous methods");
       }
@@ -289,7 +292,7 @@ class SteppedJobReader {
         in.collectives = {};
       }
     if (made_.operations.empty())
-      fail("has no computing and no collective in its steps", "", "Profile with the GPU's activities");
+      fail("has no computing and no collective in its steps", "", "Profile with GPU activities enabled");
     sort_operations(made_);
     made_.understood = std::move(job_.understood);
     for (const auto& [reason, count] : job_.ignored) made_.ignored[reason] += count;
@@ -368,7 +371,7 @@ RecordedJob read_step_rows(Input& input) {
   };
   while (reader.record(fields)) {
     if (fields.size() != columns.width()) {
-      wrong(fmt::format("has not {} fields", columns.width()), fmt::format("{}", fields.size()));
+      wrong(fmt::format("does not have {} fields", columns.width()), fmt::format("{}", fields.size()));
       continue;
     }
     StepCells row;

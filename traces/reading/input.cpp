@@ -43,7 +43,7 @@ Input::Input(const std::string& path)
     const std::string why = std::strerror(errno);
     if (descriptor >= 0) close(descriptor);
     throw ConfigError(
-        {name_, "", "cannot be read (" + why + ")", "", "Check that it exists and may be read"});
+        {name_, "", "cannot be read (" + why + ")", "", "Check that it exists and that you may read it"});
   }
   if (S_ISDIR(status.st_mode)) {
     close(descriptor);
@@ -89,7 +89,7 @@ bool Input::fill() {
     throw ConfigError({name_, "",
                        code == Z_DATA_ERROR ? "is a damaged gzip file" : "cannot be read (" + why + ")", "",
                        code == Z_DATA_ERROR ? "Copy it again: gzip -t says whether it is whole"
-                                            : "Check that it may be read"});
+                                            : "Check that you may read it"});
   return false;
 }
 
@@ -114,10 +114,10 @@ bool Input::line(std::string_view& text) {
     if (found != nullptr) break;
     searched = length;
     if (searched > kLongestLine_bytes)
-      throw ConfigError(
-          {name_, "",
-           fmt::format("has a line {} of more than {} MiB", line_number_ + 1, kLongestLine_bytes >> 20), "",
-           "Name a text file of measurements"});
+      throw ConfigError({name_, "",
+                         fmt::format("has a line, number {}, that is longer than {} MiB", line_number_ + 1,
+                                     kLongestLine_bytes >> 20),
+                         "", "Name a text file of measurements"});
     if (!fill()) break;
   }
   const char* from = buffer_.data() + begin_;

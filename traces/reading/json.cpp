@@ -239,10 +239,10 @@ void read_json_elements(Input& input, ImportedFile& file, const JsonElements& wa
   } catch (const nlohmann::json::exception& error) {
     const JsonProblem problem = json_problem(error.what());
     if (!bytes.exhausted()) throw ConfigError({input.name(), "", problem.problem, "", problem.remedy});
-    file.ignore("files that end too early; what came before was read");
+    file.ignore("truncated files, read up to their end");
   }
   if (bytes.mended() > 0)
-    file.ignore("bytes that are not UTF-8, or control characters; replaced", bytes.mended());
+    file.ignore("bytes that are control characters or not UTF-8, replaced", bytes.mended());
 }
 
 }  // namespace simsgd

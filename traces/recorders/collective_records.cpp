@@ -37,7 +37,7 @@ std::vector<std::size_t> matches_from_end(const std::vector<std::string>& what) 
 
 void RankFiles::finish() const {
   if (!files.empty() && workers > static_cast<int>(ranks.size()))
-    files.front()->ignore("ranks of the job whose file is missing",
+    files.front()->ignore("ranks of the job whose files are missing",
                           static_cast<std::size_t>(workers) - ranks.size());
   if (std::none_of(files.begin(), files.end(), [](const ImportedFile* file) { return !file->empty(); }))
     for (ImportedFile* file : files) file->need_row();
@@ -61,7 +61,7 @@ void CollectiveRecords::add(CollectiveRecord record) {
        !(std::isnan(best.bytes) && std::isnan(record.bytes))))
     operation.contradictory = true;
   const bool later_starter = record.time_s < best.time_s;
-  (later_starter ? best : record).file->understand("records that a later starter's stands for");
+  (later_starter ? best : record).file->understand("records replaced by that of the rank that started last");
   if (later_starter) best = std::move(record);
 }
 
@@ -100,7 +100,7 @@ void CollectiveRecords::measure(CollectiveRecord record, std::size_t ranks) {
   if (record.in_step) row.labels["step"] = std::to_string(record.step);
   if (record.group_size > 0 && ranks < static_cast<std::size_t>(record.group_size))
     record.file->understand(
-        "operations of which not every rank's file is there: their times may hold waiting");
+        "operations that lack the files of some ranks, so their times may include waiting");
   record.file->add(std::move(row));
 }
 
@@ -112,16 +112,16 @@ void CollectiveRecords::finish() {
     ImportedFile& file = *operation.best.file;
     for (const auto& [rank, end_s] : operation.ends_s) files.emplace(rank, &file);
     if (operation.contradictory)
-      file.ignore("operations that differ over the ranks' files; left out");
+      file.ignore("operations that differ between the ranks' files, left out");
     else if (!ends_agree(operation, offsets_s))
-      file.ignore("operations whose ends do not agree over ranks, with the clocks aligned; left out");
+      file.ignore("operations whose ends differ between ranks even with aligned clocks, left out");
     else
       chosen.emplace_back(std::move(operation.best), operation.records);
   }
   for (const auto& [ranks, offset_s] : offsets_s)
     if (std::fabs(offset_s) > kSameInstant_s && files.contains(ranks.second))
       files[ranks.second]->understand(
-          "clocks that differ from the first rank's; aligned on ends of operations");
+          "clocks that differ from the first rank's, aligned on the ends of operations");
   std::stable_sort(chosen.begin(), chosen.end(), [](const auto& a, const auto& b) {
     return std::tie(a.first.rank, a.first.end_s) < std::tie(b.first.rank, b.first.end_s);
   });

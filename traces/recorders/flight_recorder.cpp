@@ -73,7 +73,7 @@ class FlightRecorder final : public Importer {
          .value = [&](const std::string&, const json& groups) { sizes_of(groups, group_sizes); }});
     if (entries == 0) file.ignore("files without entries");
     file.understand(
-        "files that tell no computing (nothing for --stragglers): when the host made operations, not when they ran");
+        "files without computing times (nothing for --stragglers): they say when the host issued operations, not when they ran");
     for (CollectiveRecord& record : records) {
       if (const auto size = group_sizes.find(record.group); size != group_sizes.end())
         record.group_size = size->second;
@@ -103,7 +103,7 @@ class FlightRecorder final : public Importer {
     record.file = &file;
     record.rank = rank;
     describe(entry, record);
-    if (record.operation.empty()) return file.ignore("entries without an operation that is known");
+    if (record.operation.empty()) return file.ignore("entries without a known operation");
     const double created_ns = number_of(member(entry, "time_created_ns"));
     if (!std::isnan(created_ns) && record.operation != "send_receive")
       made.push_back({created_ns / kNanoseconds,
@@ -117,7 +117,7 @@ class FlightRecorder final : public Importer {
     if (std::isnan(duration_ms))
       return file.understand("entries without a duration (TORCH_NCCL_ENABLE_TIMING was not set)");
     if (duration_ms < 0) return file.ignore("entries of a negative duration");
-    if (duration_ms == 0) return file.ignore("times of 0 of collectives");
+    if (duration_ms == 0) return file.ignore("collectives with a time of 0");
     if (std::isnan(record.bytes)) return file.ignore("entries without sizes or types");
     file.understand("entries used");
     record.time_s = duration_ms / kMilliseconds;
@@ -154,7 +154,7 @@ class FlightRecorder final : public Importer {
       created_s.push_back(each.created_s);
     }
     const std::vector<std::size_t> begins = beginnings_of_periods(what, created_s);
-    if (begins.empty() && !made.empty()) file.understand("files in which no step shows that repeats");
+    if (begins.empty() && !made.empty()) file.understand("files in which no step repeats");
     for (std::size_t i = 1; i < begins.size(); ++i)
       file.add({.quantity = "step_s",
                 .workers = job_.workers,

@@ -172,7 +172,7 @@ class Timeline final : public TraceSink {
         if (!first) ready->second = std::max(ready->second, us);
       }
     }
-    if (others > 0) file.understand("operations that are not of every step", others);
+    if (others > 0) file.understand("operations that do not occur in every step", others);
     return steps;
   }
 
@@ -334,7 +334,7 @@ struct FusedTensors {
 
 void add_operation(const Timeline& timeline, const FusedTensors& group, ImportedFile& file) {
   if (std::isnan(group.bytes)) return file.ignore("operations on tensors of unknown size");
-  if (!(group.end_us > group.begin_us)) return file.ignore("times of 0 of collectives");
+  if (!(group.end_us > group.begin_us)) return file.ignore("collectives with a time of 0");
   file.add(
       {.quantity = "time_s",
        .operation = group.first->operation,
@@ -394,7 +394,7 @@ void add_steps(const Timeline& timeline, ImportedFile& file) {
       if (compute_s >= 0)
         file.steps.push_back({rank, k, compute_s});
       else
-        file.ignore("steps whose gradients are ready before the step before has ended");
+        file.ignore("steps whose gradients are ready before the previous step has ended");
     }
   }
 }

@@ -83,7 +83,7 @@ inline std::vector<bool> used_steps(const Recording& recording, std::uint64_t wa
   std::vector<bool> used(recording.steps.size(), true);
   const auto later = [&](const ProfilerStep& step) { return step.number >= warm_up; };
   if (std::none_of(recording.steps.begin(), recording.steps.end(), later)) {
-    if (!recording.steps.empty()) file.understand("files of first steps alone, which may be warm-up");
+    if (!recording.steps.empty()) file.understand("files with only first steps, which may be warm-up");
     return used;
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
@@ -170,7 +170,7 @@ class Ranks {
       if (!steps_seen_.insert({rank, step.number}).second)
         throw ConfigError({file.name(), "/traceEvents",
                            "holds ProfilerStep#" + std::to_string(step.number) + " of rank " +
-                               std::to_string(rank) + ", which was there before",
+                               std::to_string(rank) + " for the second time",
                            "", "Name the file of each rank, and of each part of a job, once"});
   }
 
@@ -195,7 +195,7 @@ class Ranks {
       return file.understand("operations of first steps; left out");
     if (record.operation.empty() || std::isnan(record.bytes))
       return file.ignore("NCCL kernels of unknown operation or size");
-    if (!(record.time_s > 0)) return file.ignore("times of 0 of collectives");
+    if (!(record.time_s > 0)) return file.ignore("collectives with a time of 0");
     record.rank = rank;
     collectives_.add(std::move(record));
   }

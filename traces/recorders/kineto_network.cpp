@@ -175,7 +175,8 @@ class NetworkOf {
       if (steps.size() > most.size()) most = steps;
     }
     if (all > most.size())
-      file.understand("steps with other layers than most; not used for the network", all - most.size());
+      file.understand("steps whose layers differ from most steps', not used for the network",
+                      all - most.size());
     return most;
   }
 

@@ -39,8 +39,8 @@ class SqliteFile {
       return ConfigError({input.name(), "", problem, "", remedy});
     };
     if (!input.in_memory() && input.plain_path().empty())
-      throw refuse("is an SQLite database in a pipe, or compressed, which cannot be read in place",
-                   "Name the file itself, after gunzip");
+      throw refuse("is an SQLite database that is compressed or in a pipe, and must be read in place",
+                   "Decompress it, and name the file itself");
     if (open(input) != SQLITE_OK)
       throw refuse("is not an SQLite database that can be opened", "Copy or export it again");
     sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kLongestValue_bytes);
@@ -206,7 +206,7 @@ class NsightProfile {
   NsightProfile(Input& input, ImportedFile& file, int first_worker)
       : database_(input), file_(file), first_worker_(first_worker) {
     if (database_.application_id() == kStoreApplication)
-      throw ConfigError({file.name(), "", "is a result file of simsgd, no profile", "",
+      throw ConfigError({file.name(), "", "is a result file of simsgd, not a profile", "",
                          "Export its runs first: simsgd results export FILE"});
     if (!has(kKernels))
       throw ConfigError(
@@ -215,7 +215,7 @@ class NsightProfile {
   }
 
   int read() {
-    if (!has(kStrings)) file_.ignore(std::string("tables that are missing: ") + kStrings);
+    if (!has(kStrings)) file_.ignore(std::string("missing tables: ") + kStrings);
     read_strings();
     read_ranges();
     read_calls();
@@ -231,7 +231,7 @@ class NsightProfile {
     const std::set<std::string> there = database_.columns(table);
     for (const std::string& column : needed)
       if (!there.contains(column)) {
-        file_.ignore(fmt::format("columns that are missing: {}.{}", table, column));
+        file_.ignore(fmt::format("missing columns: {}.{}", table, column));
         return true;
       }
     return false;
@@ -239,7 +239,7 @@ class NsightProfile {
 
   void damaged(const SqliteFile::Rows& rows, const std::string& table) {
     if (!rows.damage().empty())
-      file_.ignore(fmt::format("tables whose rest cannot be read ({}): {}", rows.damage(), table));
+      file_.ignore(fmt::format("tables that cannot be read to the end ({}): {}", rows.damage(), table));
   }
 
   // Only what matters of them.
@@ -266,7 +266,7 @@ class NsightProfile {
   }
 
   void read_ranges() {
-    if (!has(kRanges)) return file_.ignore(std::string("tables that are missing: ") + kRanges);
+    if (!has(kRanges)) return file_.ignore(std::string("missing tables: ") + kRanges);
     if (lacks(kRanges, {"start", "end", "globalTid"})) return;
     SqliteFile::Rows rows = database_.rows(kRanges, {"start", "end", "globalTid", "text", "textId"}, "start");
     while (rows.next()) {
@@ -275,7 +275,7 @@ class NsightProfile {
       const std::optional<StepName> step = step_name(name);
       const std::optional<double> bytes = nccl_bytes(name);
       if (rows.is_null(1) || (!step && !bytes)) {
-        file_.understand("NVTX events that are not a step and tell no size");
+        file_.understand("NVTX events that are neither a step nor a size");
         continue;
       }
       ProfileRange range{rows.whole(0), rows.whole(1)};
@@ -301,8 +301,8 @@ class NsightProfile {
 
   void read_calls() {
     if (!has(kCalls) || lacks(kCalls, {"start", "globalTid", "correlationId"})) {
-      file_.understand(std::string("tables of kernels that are put to steps by their own start: no ") +
-                       kCalls);
+      file_.understand(
+          std::string("tables of kernels that are assigned to steps by their start, for lack of ") + kCalls);
       return;
     }
     by_call_ = true;

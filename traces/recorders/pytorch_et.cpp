@@ -133,8 +133,7 @@ class ExecutionTrace {
     EtNode node = node_of(element);
     if (!(node.id >= 0 && node.id < 4294967295.0) || node.event.name.empty())
       return file_.ignore("nodes without an id or a name");
-    if (!by_id_.emplace(node.id, nodes_.size()).second)
-      return file_.ignore("nodes with the id of another one");
+    if (!by_id_.emplace(node.id, nodes_.size()).second) return file_.ignore("nodes that repeat an id");
     nodes_.push_back(std::move(node));
   }
 
@@ -275,7 +274,7 @@ class PytorchEt final : public Importer {
     TraceHead head;
     head.rank = ranks_.rank_of(rank_in_file_name(file.name()));
     if (!timed && !trace.empty()) {
-      file.understand("files without times of kernels, which Chakra's trace_link adds");
+      file.understand("files without kernel times, which Chakra's trace_link adds");
       trace.add_sizes(head.rank);
     }
     ranks_.take(events, head, file, timed);

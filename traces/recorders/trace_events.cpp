@@ -202,11 +202,11 @@ TraceRead read_trace_events(Input& input, ImportedFile& file, TraceSink& sink, b
   read.has_list = reader.has_list;
   read.cut = end.cut;
   if (end.cut && may_be_open && reader.depth == 1)
-    file.understand("files whose end is not written yet");
+    file.understand("files that are still being written");
   else if (end.cut)
-    file.ignore("files that end too early; what came before was read");
-  if (end.mended > 0) file.ignore("bytes that are not UTF-8, or control characters; replaced", end.mended);
-  if (reader.no_events > 0) file.ignore("elements that are not an event", reader.no_events);
+    file.ignore("truncated files, read up to their end");
+  if (end.mended > 0) file.ignore("bytes that are control characters or not UTF-8, replaced", end.mended);
+  if (reader.no_events > 0) file.ignore("elements that are not events", reader.no_events);
   return read;
 }
 

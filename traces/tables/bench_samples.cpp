@@ -57,7 +57,7 @@ class BenchSamples final : public Importer {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (names_[i] == "time_s") {
         if (!read_number(cells[i], time_s) || !(time_s > 0) || std::isinf(time_s))
-          return file.ignore("samples whose time_s is not a time above 0");
+          return file.ignore("samples whose time_s is not above 0");
       } else if (names_[i] != "sample") {
         key += cells[i];
         key += '\0';

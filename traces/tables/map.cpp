@@ -32,8 +32,8 @@ const Json& members(const RawValue& value, const std::string& key) {
 void check_label(const std::string& name, const std::string& key) {
   if (!is_label_name(name))
     reject(
-        key, "is not a name of a label",
-        "Use letters, digits and \"_\", and none of the names of columns: operation and the like have keys of their own");
+        key, "cannot be the name of a label",
+        "Use letters, digits and \"_\", but not the name of a column such as operation, which has its own key");
 }
 
 // Rates by their names, for the sentence.
@@ -63,7 +63,7 @@ bool read_cell(std::string_view cell, double& value, ImportedFile& file) {
   if (cell.empty())
     file.understand("empty cells");
   else
-    file.ignore(has_own_unit(cell) ? "cells with a unit of their own" : "cells that are not a finite number");
+    file.ignore(has_own_unit(cell) ? "cells that contain a unit" : "cells that are not finite numbers");
   return false;
 }
 
@@ -143,7 +143,7 @@ bool set_constant(ImportConstants& constants, const std::string& name, const std
     problem = "is not a whole number of at least 1";
     remedy = "Write batch as 32, samples per worker and step";
   } else {
-    problem = "is not a name of a constant";
+    problem = "is not the name of a constant";
     remedy = "Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\"";
   }
   return problem.empty();
@@ -151,7 +151,7 @@ bool set_constant(ImportConstants& constants, const std::string& name, const std
 
 Mapping::Mapping(const MapFields& map, bool pointers) : pointers_(pointers) {
   for (std::size_t i = 0; i < map.values.size(); ++i) add_value(map.values[i], fmt::format("values/{}", i));
-  if (values_.empty()) reject("values", "is empty", "Say at least once where a value stands");
+  if (values_.empty()) reject("values", "is empty", "Name at least one place of a value");
   if (map.bytes) {
     bytes_ = place(map.bytes->from, "bytes/from");
     if (bytes_ < 0) reject("bytes/from", "is missing", pointers ? kPointerRemedy : kPlaceRemedy);
@@ -186,7 +186,7 @@ int Mapping::place(const Json& value, const std::string& key) {
     const auto& text = value.get_ref<const std::string&>();
     if (!pointers_) return one_more({text, 0, key});
     try {
-      if (Json::json_pointer(text).empty()) reject(key, "is not a place in the record", kPointerRemedy);
+      if (Json::json_pointer(text).empty()) reject(key, "is not a column or its number", kPointerRemedy);
       return one_more({text, 0, key});
     } catch (const Json::exception&) {
       reject(key, "is not a JSON pointer", kPointerRemedy);
@@ -213,7 +213,7 @@ void Mapping::add_value(const MapValue& value, const std::string& key) {
   made.deviation = place(value.deviation, key + "/deviation");
   made.samples = place(value.samples, key + "/samples");
   if (!is_label_name(value.quantity))
-    reject(key + "/quantity", "is not a name of a quantity",
+    reject(key + "/quantity", "cannot be the name of a quantity",
            "Use letters, digits and \"_\", with the unit: time_s");
   if (!unit_scale(value.unit, dimension_of_quantity(value.quantity), made.scale))
     reject(
@@ -242,7 +242,8 @@ void Mapping::add_labels(const RawValue& labels) {
       const bool scaled = label.value().contains("times");
       if (!label.value().contains("from") || !label.value().contains("over") ||
           label.value().size() != (scaled ? 3 : 2) || (scaled && !label.value().at("times").is_number()))
-        reject(key, "is not a quotient", "Write {\"from\": \"global_batch\", \"over\": \"gpus\"}");
+        reject(key, "is neither a place nor a quotient",
+               "Write {\"from\": \"global_batch\", \"over\": \"gpus\"}");
       made.times = scaled ? label.value().at("times").get<double>() : 1;
       made.from = place(label.value().at("from"), key + "/from");
       made.over = places_of(label.value().at("over"), key + "/over");
@@ -290,7 +291,7 @@ bool Mapping::divide(const std::vector<int>& over, const MapCells& cells, double
     double divisor = 0;
     if (!read_cell(cell_at(cells, place), divisor, file)) return false;
     if (divisor == 0) {
-      file.ignore("values that are divided by 0");
+      file.ignore("values divided by 0");
       return false;
     }
     value /= divisor;
@@ -317,12 +318,12 @@ bool Mapping::describe(const MapCells& cells, Measurement& row, ImportedFile& fi
     return cell.empty() || read_count(cell, 1, value);
   };
   if (!count(workers_, row.workers) || !count(nodes_, row.nodes)) {
-    file.ignore("rows whose workers or nodes are not a whole number");
+    file.ignore("rows whose workers or nodes are not whole numbers");
     return false;
   }
   const std::string_view size = cell_at(cells, bytes_);
   if (!size.empty() && !read_number(size, row.bytes)) {
-    file.ignore("sizes that are not a number");
+    file.ignore("sizes that are not numbers");
     return false;
   }
   row.bytes = in_si(row.bytes, bytes_scale_);
@@ -331,7 +332,7 @@ bool Mapping::describe(const MapCells& cells, Measurement& row, ImportedFile& fi
 
 void Mapping::add(const MapCells& cells, const ImportConstants& constants, std::size_t line,
                   ImportedFile& file) const {
-  if (!admitted(cells)) return file.understand("rows that \"where\" leaves out");
+  if (!admitted(cells)) return file.understand("rows that \"where\" excludes");
   Measurement row;
   row.line = line;
   if (!describe(cells, row, file)) return;

@@ -50,7 +50,7 @@ class MappedCsv final : public Importer {
     MapCells cells(columns.size());
     for (bool more = !header_ || reader.record(fields); more; more = reader.record(fields)) {
       if (fields.size() != width || reader.open_quotes()) {
-        file.ignore(reader.open_quotes() ? "rows whose quotation marks stay open"
+        file.ignore(reader.open_quotes() ? "rows with unbalanced quotation marks"
                                          : "rows that do not have the header's columns");
         continue;
       }
@@ -100,7 +100,7 @@ class MappedCsv final : public Importer {
     const std::string guess = nearest(place.name, shown);
     return {file, "",
             fmt::format("has no column \"{}\", which the map's /{} names", printable(place.name), place.key),
-            "", (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "There are " + one_of(shown)};
+            "", (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Choose " + one_of(shown)};
   }
 
   Mapping mapping_;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/pointers.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import.hpp"
 #include "traces/reading/json.hpp"
@@ -27,12 +28,13 @@ struct JsonMap : MapFields {
   }
 };
 
-Json::json_pointer pointer_at(const std::string& text, const std::string& key) {
+std::vector<std::string> pointer_at(const std::string& text, const std::string& key) {
   try {
-    return Json::json_pointer(text);
+    (void)Json::json_pointer(text);
   } catch (const Json::exception&) {
     reject(key, "is not a JSON pointer", "Write \"/steps\", or leave it out");
   }
+  return tokens(text);
 }
 
 // Null where there is nothing: the library's own look-up throws for some of what others write.
@@ -41,11 +43,9 @@ const Json& at_pointer(const Json& document, const std::vector<std::string>& tok
   const Json* at = &document;
   for (const std::string& token : tokens) {
     if (at->is_array()) {
-      const bool digits =
-          !token.empty() && token.size() < 10 && token.find_first_not_of("0123456789") == std::string::npos;
-      const std::size_t index = digits ? std::stoul(token) : at->size();
-      if (index >= at->size()) return kNothing;
-      at = &(*at)[index];
+      const std::optional<std::size_t> index = list_index(token);
+      if (!index || *index >= at->size()) return kNothing;
+      at = &(*at)[*index];
     } else {
       at = &member(*at, token);
     }
@@ -53,20 +53,11 @@ const Json& at_pointer(const Json& document, const std::vector<std::string>& tok
   return *at;
 }
 
-std::vector<std::string> tokens_of(Json::json_pointer pointer) {
-  std::vector<std::string> tokens;
-  for (; !pointer.empty(); pointer.pop_back()) tokens.insert(tokens.begin(), pointer.back());
-  return tokens;
-}
-
 class MappedJson final : public Importer {
  public:
   explicit MappedJson(const JsonMap& map)
-      : mapping_(map, true),
-        records_text_(map.records),
-        records_(tokens_of(pointer_at(map.records, "records"))) {
-    for (const MapPlace& place : mapping_.places())
-      places_.push_back(tokens_of(Json::json_pointer(place.name)));
+      : mapping_(map, true), records_text_(map.records), records_(pointer_at(map.records, "records")) {
+    for (const MapPlace& place : mapping_.places()) places_.push_back(tokens(place.name));
     if (!map.document.present()) return;
     if (!map.document.json().is_object())
       reject("document", "is not an object", "Write {\"workers\": \"/world_size\"}");
@@ -77,7 +68,7 @@ class MappedJson final : public Importer {
       if (!set_constant(trial, constant.key(), "1", problem, remedy)) reject(key, problem, remedy);
       if (!constant.value().is_string()) reject(key, "is not a JSON pointer", "Write \"/world_size\"");
       const std::string text = constant.value().get<std::string>();
-      shared_.push_back({constant.key(), text, tokens_of(pointer_at(text, key))});
+      shared_.push_back({constant.key(), text, pointer_at(text, key)});
     }
   }
 

@@ -52,9 +52,9 @@ class NcclInspector final : public Importer {
       if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
       const json object = parse_line(line);
       if (object.is_discarded() && !input.line_ended())
-        file.understand("last lines that are cut");
+        file.understand("truncated last lines");
       else if (!object.is_object())
-        file.ignore("lines that are not a JSON object");
+        file.ignore("lines that are not JSON objects");
       else
         records += record(object, input.line_number(), file) ? 1U : 0U;
     }
@@ -72,7 +72,7 @@ class NcclInspector final : public Importer {
           continue;
         }
         if (static_cast<int>(operation.ranks.size()) < operation.size)
-          file.understand("operations of which not every rank's record is there");
+          file.understand("operations that lack the records of some ranks");
         chosen_.push_back(std::move(operation.best));
       }
     }
@@ -89,7 +89,7 @@ class NcclInspector final : public Importer {
     const json& perf = member(object, "coll_perf");
     if (!perf.is_object()) {
       if (object.contains("metadata") && object.size() == 1)
-        file.understand("lines of metadata alone");
+        file.understand("lines with only metadata");
       else
         file.understand(member(object, "p2p_perf").is_object() ? "records of messages (p2p_perf)"
                                                                : "lines without coll_perf");
@@ -154,7 +154,7 @@ class NcclInspector final : public Importer {
     if (best.file != nullptr) {
       const bool better =
           made.quality != best.quality ? made.quality < best.quality : made.row.value < best.row.value;
-      (better ? best : made).file->understand("records that a later starter's stands for");
+      (better ? best : made).file->understand("records replaced by that of the rank that started last");
       if (!better) return;
     }
     best = std::move(made);

@@ -183,7 +183,7 @@ class NcclTestsFile {
                line.find("NCCL WARN") != std::string_view::npos) {
       file_.understand("messages of NCCL");
     } else {
-      file_.ignore("lines that belong to no table");
+      file_.ignore("lines outside of tables");
     }
   }
 
@@ -256,7 +256,7 @@ class NcclTestsFile {
     double size = 0;
     if (words_.size() != columns_.count) return file_.ignore("rows that do not have the header's columns");
     if (!columns_.usable()) return file_.ignore("rows of tables without units");
-    if (!read_number(word(columns_.size), size)) return file_.ignore("sizes that are not a number");
+    if (!read_number(word(columns_.size), size)) return file_.ignore("sizes that are not numbers");
     label("type", columns_.type, type_);
     label("redop", columns_.redop, redop_);
     label("root", columns_.root, root_);
@@ -270,7 +270,7 @@ class NcclTestsFile {
     double time = 0, wrong = 0, cv = 0;
     const std::string_view text = word(half.time);
     if (text == "N/A") return file_.understand("times that are N/A");
-    if (!read_number(text, time)) return file_.ignore("times that are not a number");
+    if (!read_number(text, time)) return file_.ignore("times that are not numbers");
     if (time == 0) return file_.ignore("times of 0");
     if (half.wrong >= 0 && read_number(word(half.wrong), wrong) && wrong != 0)
       return file_.ignore("operations with wrong results");

@@ -47,7 +47,7 @@ class OsuFile {
       else if (is_digit(words[0][0]))
         row(words);
       else
-        file_.ignore("lines that belong to no table");
+        file_.ignore("lines outside of tables");
     }
   }
 
@@ -115,16 +115,16 @@ class OsuFile {
   }
 
   void row(const std::vector<std::string_view>& words) {
-    if (value_ < 0) return file_.ignore("lines that belong to no table");
+    if (value_ < 0) return file_.ignore("lines outside of tables");
     if (words.size() != count_) return file_.ignore("rows that do not have the header's columns");
     if (scale_ == 0) return file_.ignore("rows of tables without units");
     Measurement row;
     double value = 0;
     if (!read_number(words[static_cast<std::size_t>(value_)], value))
-      return file_.ignore("values that are not a finite number");
+      return file_.ignore("values that are not finite numbers");
     if (value == 0) return file_.ignore("values of 0");
     if (size_ >= 0 && !read_number(words[static_cast<std::size_t>(size_)], row.bytes))
-      return file_.ignore("sizes that are not a number");
+      return file_.ignore("sizes that are not numbers");
     row.quantity = quantity_;
     row.value = in_si(value, scale_);
     row.operation = operation_;
@@ -151,8 +151,8 @@ class OsuFile {
     }
     throw ConfigError(
         {file_.name(), "",
-         "counts the sizes of " + row.operation + " per process, and does not tell how many there were", "",
-         "Say so: --set workers=16"});
+         "gives the sizes of " + row.operation + " per process, but not the number of processes", "",
+         "Give it with --set workers=16"});
   }
 
   Input& input_;

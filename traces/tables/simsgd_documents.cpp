@@ -73,7 +73,7 @@ void read_object(const json& object, std::size_t line, ImportedFile& file) {
   const json& run = member(object, "run");
   if (member(object, "sweep").is_object()) return file.understand("plans of sweeps");
   const json& document = run.is_object() ? member(run, "document") : object;
-  if (run.is_object() && !document.is_object()) return file.understand("runs that did not end well");
+  if (run.is_object() && !document.is_object()) return file.understand("runs that failed");
   read_run(document, line, file);
 }
 
@@ -94,9 +94,9 @@ void read_simsgd_documents(Input& input, ImportedFile& file) {
     if (object.is_object())
       read_object(object, input.line_number(), file);
     else if (input.line_ended())
-      file.ignore("lines that are not a JSON object");
+      file.ignore("lines that are not JSON objects");
     else
-      file.understand("last lines that are cut");
+      file.understand("truncated last lines");
   }
 }
 

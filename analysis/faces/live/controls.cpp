@@ -152,7 +152,7 @@ nlohmann::ordered_json Controls::json() const {
 
 std::vector<AxisValue> Controls::values_at(const Json& at) const {
   if (!at.is_array() || at.size() != controls_.size())
-    throw BadChoice(fmt::format("Give a value of each of the {} axes.", controls_.size()));
+    throw BadChoice(fmt::format("Give a value for every axis ({} in all).", controls_.size()));
   std::vector<AxisValue> values(axes_.axes().size());
   for (std::size_t i = 0; i < controls_.size(); ++i) {
     const Control& control = controls_[i];

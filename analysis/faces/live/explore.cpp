@@ -193,7 +193,7 @@ Reply Session::answer(Ask ask, const std::string& body) {
   } catch (const RunError& error) {
     return problem(500, error.what());
   }
-  return problem(404, "There is no such page.");
+  return problem(404, "This page does not exist.");
 }
 
 OrderedJson Session::controls_json() const {
@@ -224,7 +224,7 @@ Reply Session::ticket(const std::string& number) const {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error != std::errc() || end != number.data() + number.size() || !tickets_.contains(value))
-    return problem(404, "Nobody asked for this point, or long ago.");
+    return problem(404, "This point was not requested, or too long ago.");
   return json_reply(200, ticket_json(value));
 }
 
@@ -249,10 +249,10 @@ Reply Session::ask_for(const std::string& body) {
   const std::set<std::string> known = {"study", "at", "seeds"};
   for (const auto& each : asked.items())
     if (!known.contains(each.key()))
-      return problem(400, "The body has a key that is none of study, at and seeds.");
+      return problem(400, "The body may only have the keys study, at and seeds.");
   const Json study = asked.value("study", Json(std::uint64_t{0}));
   if (!study.is_number_unsigned() || study.get<std::uint64_t>() >= open_.size())
-    return problem(404, "There is no such study that points can be added to.");
+    return problem(404, "No study with this number takes new points.");
   Open& open = *open_[study.get<std::size_t>()];
   try {
     return enter(open, open.controls.points(asked));
@@ -281,11 +281,12 @@ Reply Session::enter(Open& open, std::vector<StudyPoint> points) {
     if (is_needed(key)) needed.push_back({&open, std::move(point), key});
   }
   if (waiting_.size() + needed.size() > kMostWaiting)
-    return problem(429, fmt::format("{} points wait, and {} at most may. Ask again when some have run.",
-                                    waiting_.size(), kMostWaiting));
+    return problem(429,
+                   fmt::format("{} points are waiting, and at most {} can. Try again when some have run.",
+                               waiting_.size(), kMostWaiting));
   if (simulated_ + running_ + waiting_.size() + needed.size() > settings_.points)
     return problem(
-        429, fmt::format("This server simulates {} points in all (--points), and {} are done or asked for.",
+        429, fmt::format("This server simulates at most {} points (--points), and {} are done or waiting.",
                          settings_.points, simulated_ + running_ + waiting_.size()));
   for (Task& task : needed) {
     set(task.key, "waiting");

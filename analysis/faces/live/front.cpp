@@ -69,8 +69,8 @@ Front::Front(int port) {
   wait_for(process_.process);
   close(process_.answers);
   close(process_.commands);
-  throw ConfigError({"--port", "", "cannot be listened on at 127.0.0.1", std::to_string(port),
-                     "Name a port that is free, or 0 for any"});
+  throw ConfigError({"--port", "", "cannot be opened at 127.0.0.1", std::to_string(port),
+                     "Choose a free port, or 0 for any"});
 }
 
 Front::~Front() {
@@ -99,14 +99,14 @@ void Front::answer(const std::function<Reply(Ask ask, const std::string& body)>&
 
 std::optional<Refusal> refusal(const RequestHead& head, int port) {
   if (head.hosts.size() != 1 || !is_ours(head.hosts.front(), port))
-    return Refusal{403, fmt::format("This is a server for http://127.0.0.1:{}/ alone.", port)};
+    return Refusal{403, fmt::format("This server only answers http://127.0.0.1:{}/.", port)};
   if (head.origins.size() > 1 || (!head.origins.empty() && !is_our_origin(head.origins.front(), port)))
-    return Refusal{403, "Pages of other sites are not answered."};
+    return Refusal{403, "Requests from other sites are refused."};
   if (head.method == "GET" || head.method == "HEAD") return std::nullopt;
-  if (head.method != "POST") return Refusal{405, "Only GET and POST are answered."};
+  if (head.method != "POST") return Refusal{405, "Only GET and POST are allowed."};
   if (head.is_chunked || !head.has_length) return Refusal{411, "The body needs a Content-Length."};
   // A form of another site can be sent without asking, but not with this type.
-  if (head.content_type != "application/json") return Refusal{415, "The body has to be application/json."};
+  if (head.content_type != "application/json") return Refusal{415, "The body must be application/json."};
   return std::nullopt;
 }
 
@@ -273,7 +273,7 @@ void set_answers(httplib::Server& server, Parent& parent, const int& port) {
     const bool is_long = response.status == 413, is_lost = response.status == 404;
     if (!response.body.empty()) return;
     response.set_content(is_long   ? "The body is too long.\n"
-                         : is_lost ? "There is no such page.\n"
+                         : is_lost ? "This page does not exist.\n"
                                    : "This request cannot be answered.\n",
                          kText);
   });

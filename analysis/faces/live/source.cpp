@@ -98,7 +98,7 @@ class StudyFiles {
     if (!file.open.study) return std::nullopt;
     if (file.open.row.id == row.id) return std::move(file.open);
     why = fmt::format(
-        "{} has other points now: it was changed, or run with --set or by another version of SimSGD",
+        "{} now gives other points: the file was changed, or it was run with --set or by another version of SimSGD",
         row.file);
     return std::nullopt;
   }
@@ -127,7 +127,8 @@ class StudyFiles {
 
 Source of_store(const SourceSettings& settings) {
   if (!settings.output.empty())
-    throw ConfigError({"--output", "", "is for a study, and this is a store, which keeps what is added",
+    throw ConfigError({"--output", "",
+                       "applies to a study, and this is a file of results, which keeps new points itself",
                        settings.path, "Leave it out"});
   Source source;
   source.store = settings.path;
@@ -140,7 +141,7 @@ Source of_store(const SourceSettings& settings) {
       source.studies.push_back(std::move(*open));
     else
       source.reasons.push_back(fmt::format(
-          "{} can only be looked at, since the store has no text of studies and {}{} To add points: simsgd explore STUDY -o {}",
+          "{} is read-only, because the file of results does not contain the study and {}{} To add points: simsgd explore STUDY -o {}",
           row.name, why, why.ends_with('.') ? "" : ".", settings.path));
   }
   return source;

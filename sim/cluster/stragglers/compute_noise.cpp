@@ -236,7 +236,7 @@ std::size_t listed(const ComputeNoiseOptions& options) {
   const auto meet = [&](const std::optional<std::vector<double>>& list, const std::string& key) {
     if (!list) return;
     if (size != 0 && list->size() != size)
-      reject(key, fmt::format("has {} entries and \"{}\" {}", list->size(), first, size),
+      reject(key, fmt::format("has {} entries, and \"{}\" has {}", list->size(), first, size),
              "Give one for each worker in all lists");
     size = list->size();
     first = key;
@@ -273,7 +273,7 @@ ComputeNoise::Row row_of(const ComputeNoiseOptions& options, const ComputeNoise&
     const double cv = cv_of(*options.fast, entry, rank, Drawn::fast_cv, setup);
     if (cv > model.fast->largest_cv())
       reject(options.fast->cvs ? fmt::format("fast/cvs/{}", entry) : "fast/cv",
-             fmt::format("makes a CV of {:.3g}, and this family has at most {:.3g}", cv,
+             fmt::format("gives a CV of {:.3g}, and this family reaches at most {:.3g}", cv,
                          model.fast->largest_cv()),
              "Give a smaller one, or another \"family\"");
     row.fast = model.fast->scale_of(cv);
@@ -298,7 +298,8 @@ NoiseMarginal fast_marginal(const FastNoise& fast) {
 
 void reject_wrong_options(const ComputeNoiseOptions& options, const StragglerCommon& common) {
   if (common.relative)
-    reject("relative", "has no delay to apply to", "Leave it out: factors are relative anyway");
+    reject("relative", "has no effect, because there is no delay",
+           "Leave it out: factors are relative anyway");
   if (options.factors && options.factor_cv > 0)
     reject("factor_cv", "contradicts \"factors\"", "Give one of the two");
   if (!options.factors && options.factor_cv == 0 && !options.fast && !options.slow && !options.common)
@@ -320,9 +321,10 @@ MadeStraggler make_compute_noise(const ComputeNoiseOptions& options, const Strag
   const int last_rank = selected_ranks(common, setup).back();
   if (size > 0 && options.mapping == ComputeNoiseOptions::Mapping::exact &&
       last_rank >= static_cast<int>(size))
-    reject("rank_mapping",
-           fmt::format("is \"exact\", and lists of {} workers have none for rank {}", size, last_rank),
-           "Set \"rank_mapping\": \"draw\" or \"modulo\", or list ranks in \"workers\"");
+    reject(
+        "rank_mapping",
+        fmt::format("is \"exact\", but the lists of {} workers have no entry for rank {}", size, last_rank),
+        "Set \"rank_mapping\": \"draw\" or \"modulo\", or list ranks in \"workers\"");
   auto model = std::make_unique<ComputeNoise>();
   if (options.fast && options.fast->reference() > 0) {
     model->fast = fast_marginal(*options.fast);

@@ -90,7 +90,7 @@ MadeStraggler make_k_of_p(const KOfPOptions& options, const StragglerCommon& com
   settings.candidates = static_cast<std::uint32_t>(candidates.size());
   settings.distinct = options.distinct;
   if (settings.distinct && options.k > settings.candidates)
-    reject("k", fmt::format("is more than the {} workers to choose from", settings.candidates),
+    reject("k", fmt::format("is more than the {} candidates", settings.candidates),
            fmt::format("Give at most {}, or \"draw\": \"independent\"", settings.candidates));
   settings.k = static_cast<std::uint32_t>(options.k);
   settings.delay = draw_of(options.delay.json(), "delay", common.delay_unit());

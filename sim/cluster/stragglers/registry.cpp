@@ -22,9 +22,8 @@ void StragglerPlugin::form(Json& form) const {
 }
 
 MadeStraggler make_straggler(const Json& object, const StragglerSetup& setup) {
-  if (!object.contains("name")) reject("name", "is missing", "Give a value for it");
   const StragglerPlugin& plugin =
-      find_plugin(straggler_plugins(), object["name"].get<std::string>(), "kind of straggler");
+      find_plugin(straggler_plugins(), RawValue(object).name(), "kind of straggler");
   Json own = object;
   StragglerCommon common;
   take_options(common, own);
@@ -103,7 +102,7 @@ std::size_t how_many(const StragglerCommon& common, std::size_t n) {
         1, static_cast<std::size_t>(std::llround(*common.share * static_cast<double>(n))));
   if (*common.count > static_cast<std::int64_t>(n))
     reject("count",
-           fmt::format("is not from 1 to the {} {}", n,
+           fmt::format("is more than the number of {1}, {0}", n,
                        common.of == StragglerCommon::Of::nodes ? "nodes" : "workers"),
            fmt::format("Give at most {}", n));
   return static_cast<std::size_t>(*common.count);
@@ -133,7 +132,8 @@ bool draws_ranks(const StragglerCommon& common) {
     reject("workers", std::string("contradicts \"") + (common.count ? "count\"" : "share\""),
            "Give one of the two");
   if (common.of && !common.count && !common.share)
-    reject("of", "has nothing to choose", "Give \"count\" or \"share\" too, or leave it out");
+    reject("of", "has no effect without \"count\" or \"share\"",
+           "Give \"count\" or \"share\" too, or leave it out");
   return common.count || common.share;
 }
 
@@ -143,7 +143,7 @@ std::vector<bool> listed_ranks(const std::vector<int>& list, int workers) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string key = fmt::format("workers/{}", i);
     if (list[i] >= workers)
-      reject(key, fmt::format("is not a rank of the {} workers", workers),
+      reject(key, fmt::format("is not a rank below the number of workers, {}", workers),
              fmt::format("Give ranks from 0 to {}", workers - 1));
     if (selected[static_cast<std::size_t>(list[i])]) reject(key, "is listed twice", "List each rank once");
     selected[static_cast<std::size_t>(list[i])] = true;

@@ -131,9 +131,9 @@ Header read_header(const std::vector<std::string_view>& fields) {
     if (!header[column])
       reject_trace(fmt::format("has no column \"{}\"", kNames[column]), "Name the columns in the first line");
   if (!header[kDelay] && !header[kSlowFactor] && !header[kCompute])
-    reject_trace("says nothing about lateness", "Add a column delay_s, factor or compute_s");
+    reject_trace("has no column of delays", "Add a column delay_s, factor or compute_s");
   if (header[kSlowFactor] && header[kCompute])
-    reject_trace("has both \"factor\" and \"compute_s\"", "Leave one of the two columns out");
+    reject_trace("has both columns \"factor\" and \"compute_s\"", "Leave one of the two columns out");
   return header;
 }
 
@@ -289,7 +289,7 @@ struct TraceOptions {
 
 void reject_wrong_block(const TraceOptions& options, std::uint64_t steps) {
   if ((options.repeat == Repeat::resample) != options.block.has_value())
-    reject("block", options.block ? "has nothing to cut" : "is missing",
+    reject("block", options.block ? "has no effect without \"repeat\": \"resample\"" : "is missing",
            options.block ? "Set \"repeat\": \"resample\", or leave it out"
                          : "Give the steps of a block, such as 50");
   if (options.block && *options.block > steps)
@@ -300,14 +300,14 @@ void reject_wrong_block(const TraceOptions& options, std::uint64_t steps) {
 MadeStraggler make_trace(const TraceOptions& options, const StragglerCommon& common,
                          const StragglerSetup& setup) {
   if (common.relative)
-    reject("relative", "does not go with a trace, whose columns have units of their own",
+    reject("relative", "cannot be combined with a trace, whose columns have their own units",
            "Leave it out; the column \"factor\" is relative to the compute time");
   StragglerTrace trace = read_straggler_trace(setup.resolve(options.file));
   reject_wrong_block(options, trace.steps);
   const int last_rank = selected_ranks(common, setup).back();
   if (options.exact && last_rank >= static_cast<int>(trace.workers.size()))
     reject("file",
-           fmt::format("names a trace of {} workers, which has none for rank {}", trace.workers.size(),
+           fmt::format("names a trace of {} workers, which has no times for rank {}", trace.workers.size(),
                        last_rank),
            "Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
   return std::make_unique<TraceStraggler>(std::move(trace), options.repeat, options.block.value_or(1));

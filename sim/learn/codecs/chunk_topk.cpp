@@ -75,9 +75,10 @@ class ChunkTopk final : public Codec {
 };
 
 MadeCodec make_chunk_topk(const ChunkTopkOptions& options) {
-  if (options.k > options.chunk) reject("k", "is more than the numbers of a chunk", "Use at most \"chunk\"");
+  if (options.k > options.chunk)
+    reject("k", "is more than \"chunk\", the numbers in a chunk", "Use at most \"chunk\"");
   if (options.value_bits > 16 && options.value_bits < 32)
-    reject("value_bits", "is neither 32 nor at most 16", "Use 32, or 16 and less");
+    reject("value_bits", "is neither 32 nor at most 16", "Use 32, or at most 16");
   return std::make_shared<const ChunkTopk>(options);
 }
 

@@ -72,7 +72,7 @@ class DctTopk final : public Codec {
 
 MadeCodec make_dct_topk(const DctTopkOptions& options) {
   if (options.k > options.chunk)
-    reject("k", "is more than the coefficients of a chunk", "Use at most \"chunk\"");
+    reject("k", "is more than \"chunk\", the coefficients of a chunk", "Use at most \"chunk\"");
   return std::make_shared<const DctTopk>(options);
 }
 

@@ -42,7 +42,7 @@ using Records = std::vector<std::uint8_t>;
 Records read_records(const FileSource& source) {
   Records records = read_whole(source);
   if (records.size() % kRecord != 0)
-    reject_file(source, fmt::format("holds {} bytes, no multiple of the {} of a record",
+    reject_file(source, fmt::format("holds {} bytes, which is not a multiple of a record's {}",
                                     with_commas(static_cast<std::int64_t>(records.size())),
                                     with_commas(std::int64_t{kRecord})));
   for (std::size_t at = 0; at < records.size(); at += kRecord)
@@ -99,7 +99,7 @@ DataSets load_cifar10(const CifarOptions& options, const DataContext& context) {
       "CIFAR-10: records of 3,073 bytes, a label from 0 to 9 and the 32 x 32 pixels in red, green and blue";
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
-    reject("path", "leads to no folder: " + folder.string(), remedy);
+    reject("path", "is not a folder: " + folder.string(), remedy);
   Records train, test;
   std::string problems;
   const auto read = [&](const std::string& name, Records& to) {

@@ -70,18 +70,18 @@ std::string columns_of(const CsvTable& table) {
 
 std::size_t chosen_column(const CsvOptions& options, const CsvTable& table) {
   if (options.label.has_value() == options.target.has_value())
-    reject("label", "is one of two ways to say what to learn, and exactly one is needed",
-           "Give either label (classes) or target (numbers)");
+    reject("label", "excludes \"target\", and one of the two is needed",
+           "Give \"label\" to learn classes, or \"target\" to learn numbers");
   const std::string key = options.label ? "label" : "target";
   const std::string name = options.label ? *options.label : *options.target;
   const auto found = std::find(table.columns.begin(), table.columns.end(), name);
   if (found == table.columns.end()) {
     const std::string guess = nearest(name, table.columns);
-    reject(key, "names the column \"" + name + "\", and there is none",
+    reject(key, "names the column \"" + name + "\", which the table does not have",
            guess.empty() ? columns_of(table) : "Did you mean \"" + guess + "\"?");
   }
   if (table.columns.size() < 2)
-    reject("path", "leads to a table of one column, without features", "Add features");
+    reject("path", "names a table with a single column, so there are no features", "Add columns of features");
   return static_cast<std::size_t>(found - table.columns.begin());
 }
 
@@ -174,7 +174,7 @@ DataSets load_csv(const CsvOptions& options, const DataContext& context) {
   if (options.label) task.classes = classes_of(source, table, task.column);
 
   if (options.test_path && options.test_fraction)
-    reject("test_fraction", "has no meaning beside test_path", "Leave one of the two out");
+    reject("test_fraction", "has no effect with test_path", "Leave one of the two out");
   const Split rows = split(table.rows(), options.test_fraction.value_or(0), context.seed);
   if (rows.train.empty())
     reject("test_fraction", fmt::format("leaves none of {} rows for training", table.rows()),

@@ -78,8 +78,8 @@ std::int64_t samples_to_use(const std::string& key, std::optional<std::int64_t> 
                             const std::filesystem::path& path) {
   if (asked.value_or(0) > available)
     reject(key,
-           fmt::format("asks for {} samples of the {} in {}", with_commas(*asked), with_commas(available),
-                       path.string()),
+           fmt::format("asks for {} samples, more than the {} in {}", with_commas(*asked),
+                       with_commas(available), path.string()),
            "Ask for fewer, or leave it out to use all");
   return asked.value_or(available);
 }

@@ -71,7 +71,7 @@ DataSets load_idx(const IdxOptions& options, const DataContext& context) {
     sets.test = std::make_shared<DataSet>(std::move(test));
   }
   if (sets.test == nullptr && options.test_samples)
-    reject("test_samples", "asks for samples of a test set, and there is none",
+    reject("test_samples", "needs a test set, and the data have none",
            "Give test_images and test_labels as well");
   sets.train = std::make_shared<DataSet>(std::move(train));
   return sets;

@@ -86,7 +86,7 @@ Tokens characters_of(std::span<const std::uint8_t> text, const FileSource& sourc
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   if (kinds.size() > kMostKinds)
-    reject_file(as_bytes, fmt::format("has {} different characters, and a token is one of {} at most",
+    reject_file(as_bytes, fmt::format("has {} different characters, and at most {} can be tokens",
                                       kinds.size(), kMostKinds));
   std::vector<std::uint16_t> token_of(kinds.back() + 1);
   Tokens tokens;
@@ -117,11 +117,12 @@ std::shared_ptr<const DataSet> part_of_text(const Tokens& tokens, std::int64_t b
 /// Throws if `size` tokens have no room for a sample.
 void check_room(const TextOptions& options, const char* which, std::int64_t size) {
   if (size > options.context) return;
-  const std::string remedy = std::string_view(which) == "test" ? "Use a shorter one, a longer text, a larger "
-                                                                 "\"test_fraction\", or 0 for no test set"
-                                                               : "Use a shorter one or a longer text";
+  const std::string remedy =
+      std::string_view(which) == "test"
+          ? "Use a shorter context, a longer text, a larger \"test_fraction\", or 0 for no test set"
+          : "Use a shorter context or a longer text";
   reject("context",
-         fmt::format("of {} and the token after it do not fit into the {} tokens of the {} text",
+         fmt::format("is {}, which with the next token is longer than the {} tokens of the {} text",
                      options.context, size, which),
          remedy);
 }
@@ -143,7 +144,8 @@ DataSets load_text(const TextOptions& options, const DataContext& context) {
   check_room(options, "test", size - cut);
   const std::int64_t most = (size - cut - 1) / options.context;  // samples that lie side by side
   if (options.test_samples && *options.test_samples > most)
-    reject("test_samples", fmt::format("are more than the {} that lie side by side in the test text", most),
+    reject("test_samples",
+           fmt::format("is more than the {} samples that fit into the test text without overlap", most),
            "Use fewer, a shorter \"context\" or a larger \"test_fraction\"");
   const std::int64_t apart = most / options.test_samples.value_or(most);
   auto test =

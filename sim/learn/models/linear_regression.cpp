@@ -20,7 +20,7 @@ template <class T>
 std::unique_ptr<Model<T>> make_linear_regression(const LinearRegressionOptions& options,
                                                  const DataSet& data) {
   if (data.target_size == 0)
-    reject("name", "linear_regression needs targets, and the data set \"" + data.name + "\" has none",
+    reject("name", "linear_regression needs targets, but the data set \"" + data.name + "\" has none",
            "Use softmax_regression or mlp, or a data set with targets such as teacher_student");
   typename FeedForward<T>::Layers layers;
   layers.push_back(std::make_unique<Linear<T>>(LinearShape{

@@ -27,7 +27,7 @@ template <class T>
 std::unique_ptr<Model<T>> make_mlp(const MlpOptions& options, const DataSet& data) {
   reject_text("mlp", data);
   if (data.classes == 0 && data.target_size == 0)
-    reject("name", "mlp needs classes or targets, and the data set \"" + data.name + "\" has neither",
+    reject("name", "mlp needs classes or targets, but the data set \"" + data.name + "\" has neither",
            "Use the model quadratic, or another data set");
   std::vector<std::int64_t> sizes = options.hidden;
   sizes.push_back(data.classes > 0 ? data.classes : data.target_size);

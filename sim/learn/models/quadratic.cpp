@@ -72,7 +72,7 @@ class Quadratic final : public Model<T> {
 template <class T>
 std::unique_ptr<Model<T>> make_quadratic(const NoOptions&, const DataSet& data) {
   if (data.curvature.empty())
-    reject("name", "quadratic needs a data set with a curvature, and \"" + data.name + "\" has none",
+    reject("name", "quadratic needs a data set with a curvature, but \"" + data.name + "\" has none",
            "Use the data set quadratic, or another model");
   return std::make_unique<Quadratic<T>>(std::vector<T>(data.curvature.begin(), data.curvature.end()));
 }

@@ -15,7 +15,7 @@ std::unique_ptr<Model<T>> make_softmax_regression(const NoOptions&, const DataSe
   reject_text("softmax_regression", data);
   if (data.classes == 0)
     reject("name",
-           "softmax_regression is a classifier, and the data set \"" + data.name + "\" has no classes",
+           "softmax_regression is a classifier, but the data set \"" + data.name + "\" has no classes",
            "Use linear_regression or mlp, or a data set with classes");
   typename FeedForward<T>::Layers layers;
   layers.push_back(std::make_unique<Linear<T>>(

@@ -37,7 +37,7 @@ struct TransformerOptions {
 template <class T>
 std::unique_ptr<Model<T>> make_transformer(const TransformerOptions& options, const DataSet& data) {
   if (!data.is_text())
-    reject("name", fmt::format("transformer reads tokens, and the data set \"{}\" has none", data.name),
+    reject("name", fmt::format("transformer reads tokens, but the data set \"{}\" has none", data.name),
            "Use the data set text, or another model");
   if (options.width % options.heads != 0)
     reject("heads", fmt::format("do not divide the width of {}", options.width),

@@ -103,9 +103,7 @@ void OptimizerPlugin::form(Json& form) const {
 }
 
 OptimizerSpec make_optimizer(const Json& object) {
-  if (!object.contains("name")) reject("name", "is missing", "Give a value for it");
-  const OptimizerPlugin& plugin =
-      find_plugin(optimizer_plugins(), object["name"].get<std::string>(), "optimizer");
+  const OptimizerPlugin& plugin = find_plugin(optimizer_plugins(), RawValue(object).name(), "optimizer");
   Json own = object;
   OptimizerCommon common;
   common.learning_rate = plugin.learning_rate;
