@@ -385,14 +385,7 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
            (row.operation != "all_reduce" && row.operation != "all_gather" &&
             row.operation != "reduce_scatter");
   });
-<<<<<<< HEAD
   for (const Measurement& row : rows) used.insert(row.source);
-=======
-  if (rows.empty())
-    throw ConfigError({logs.front(), "", "has no times of all_reduce, all_gather or reduce_scatter", "",
-                       "Give logs of these operations, or a spec (docs/calibration.md)"});
-  Machine machine = machine_of(logs, settings, rows);
->>>>>>> 31df6e703a51624df40e5f6161d066bdd5b6f34f
   LogSpec made;
   std::vector<InputError> errors;
   for (const std::string& file : logs)
@@ -402,7 +395,7 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
            "Import it with --set operation=all_reduce, or whichever it is, and calibrate the table that import writes"});
     else if (!used.contains(file) && rows.empty())
       errors.push_back({file, "", "has no times of all_reduce, all_gather or reduce_scatter", "",
-                        "Give logs of these, or a spec (docs/calibration.md)"});
+                        "Give logs of these operations, or a spec (docs/calibration.md)"});
     else if (!used.contains(file))
       made.notes.push_back(file +
                            " has no times of all_reduce, all_gather or reduce_scatter: it is not used");
