@@ -92,7 +92,9 @@ std::optional<std::vector<Kind>> named_in(const Json& said, const char* key,
   try {
     for (const Json& name : said[key]) kinds.push_back(of_name(name));
   } catch (const RunError& error) {
-    reject("source", fmt::format("declares an unknown value in {}: {}", key, error.what()), "Correct it");
+    const std::string why = error.what();
+    reject("source", fmt::format("declares an unknown value in {}: {}", key, why.substr(0, why.size() - 1)),
+           "Correct it");
   }
   return kinds;
 }

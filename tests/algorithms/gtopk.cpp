@@ -98,7 +98,7 @@ Balance exchange_often(int workers, MergeVariant variant, PutBack put_back) {
 }  // namespace
 
 TEST_CASE("at density 1 both give the loss curve of dense S-SGD, to rounding") {
-  const auto dense = simulated_losses([] { return learning_job(4, "allreduce_sgd", {}, 100); });
+  const auto dense = simulated_losses([] { return learning_job(4, "allreduce_sgd", Json::object(), 100); });
   REQUIRE(dense.back() < 0.5 * dense.front());  // it learns
   for (const int workers : {4, 6}) {
     CAPTURE(workers);

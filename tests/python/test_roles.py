@@ -538,7 +538,7 @@ class Roles(unittest.TestCase):
         self.assertEqual(parts, {"shards": 0.75 * plain["parameters"], "activations": plain["activations"]})
         self.assertIn("The method sends factor, which its `sends` does not list. Add it there.", self.said(sends_what_it_does_not_say))
         self.assertIn("The method spends time on selection, which its `activities` does not list", self.said(selects_what_it_does_not_say))
-        self.assertIn('There is no traffic "letters"', self.said(sends_letters, error=simsgd.InputError))
+        self.assertIn('Unknown traffic "letters". Choose gradient, model', self.said(sends_letters, error=simsgd.InputError))
 
 
 class RealMachines(unittest.TestCase):

@@ -65,7 +65,7 @@ TEST_CASE("tables need no Node; a page and figures say what is missing, and writ
         std::string::npos);
   const Ended no_node = run_simsgd({"report", database, "--format", "csv", "-o", page, "--figures", figures});
   CHECK(no_node.code == 2);
-  CHECK(no_node.err.find("Node with vl2svg, which draws figures, is not here") != std::string::npos);
+  CHECK(no_node.err.find("Node with vl2svg, which draws figures, was not found") != std::string::npos);
   CHECK(!fs::exists(page));
   CHECK(!fs::exists(figures));
 
