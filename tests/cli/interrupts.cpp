@@ -198,7 +198,7 @@ TEST_CASE("a store that another program has locked is waited for; the wait says 
   }
   {
     Started explore(scratch, {"explore", "f.db"});
-    CHECK(explore.says("Serving on this machine alone"));
+    CHECK(explore.says("Serving on this machine only"));
     CHECK(explore.after(SIGINT) == 130);
   }
   for (const char* words :

@@ -98,7 +98,7 @@ TEST_CASE("logs of rings that were computed by hand give back their links, and r
   CHECK(again.code == 0);
   CHECK(Json::parse(again.out).at("models") == Json::parse(fit.out).at("models"));
   CHECK(scratch.simsgd("calibrate spec.json --gpus-per-node 2")
-            .err.starts_with("--gpus-per-node: is about logs"));
+            .err.starts_with("--gpus-per-node: applies to logs"));
   const Outcome bench =
       scratch.simsgd("bench all_reduce -b 16M -e 16M --workers 16 --draws 0 --json --cluster my.json");
   REQUIRE(bench.code == 0);

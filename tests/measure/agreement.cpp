@@ -68,7 +68,7 @@ TEST_CASE("a scenario that is not rank 0's is named with its first difference, b
            ? "s.json:/stop/steps: differs between rank 0 and rank 1. Found: 7, but 5 on rank 0. Give all ranks the same scenario."
            : ""));
   CHECK(objection(scenario(2, {{"more", 1}})).find("Found: 1, but nothing on rank 0.") ==
-        (rank_here() == 2 ? 41 : std::string::npos));
+        (rank_here() == 2 ? 49 : std::string::npos));
   CHECK(objection(scenario(0, {{"list", {1}}})).empty() == (rank_here() == 0));
   const int code = on_all_ranks(MPI_COMM_WORLD, [&] {
     require_one_scenario(MPI_COMM_WORLD, "s.json", scenario(2, {{"algorithm", {{"name", "b"}}}}));

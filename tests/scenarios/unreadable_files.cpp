@@ -55,8 +55,7 @@ TEST_CASE("a directory is not a scenario") {
                     (folder.path("") + ": is a directory. Name a JSON file in it.").c_str());
   CHECK_THROWS_WITH(
       files.read(folder.path("none.json")),
-      (folder.path("none.json") + ": cannot be read. Check that it exists and that you may read it.")
-          .c_str());
+      (folder.path("none.json") + ": cannot be read. Check that it exists and may be read.").c_str());
 }
 
 TEST_CASE("a used file that does not exist: the nearest name, or those that are there") {

@@ -96,7 +96,7 @@ cmp one.txt slurm.txt || fail "the same results as of one process"
 sed -e 's/"seeds": .*/"seeds": {"at_least": 3, "at_most": 20, "until": {"metric": "throughput_samples_per_s", "half_width": "2 %"}}/' \
   -e 's/"steps": 500/"steps": 5/' study.json >until.json
 "$simsgd" sweep submit until.json -o u.db --slurm "-p test" --tasks 2 --estimate 0 >until.txt || fail "submit until"
-grep -q '60 points, up to 0 done, 0 in the queue or running, 9 to submit, 51 more seeds if needed' until.txt ||
+grep -q '60 points, 0 done, 0 in the queue or running, 9 to submit, up to 51 more seeds if needed' until.txt ||
   fail "$(cat until.txt)"
 until_true queue_empty
 "$simsgd" sweep submit until.json -o u.db --slurm "-p test" >merged.txt || fail "merge until"
