@@ -7,6 +7,8 @@
 #include "sim/base/field.hpp"
 #include "sim/base/fields.hpp"
 
+// clang-tidy 14 does not see that templates move these.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 namespace simsgd {
 
 namespace {
@@ -224,3 +226,4 @@ template Field& Fields::list(std::string_view, std::optional<std::vector<int>>&,
 template Field& Fields::list(std::string_view, std::optional<std::vector<std::string>>&, Words, Words);
 
 }  // namespace simsgd
+// NOLINTEND(performance-unnecessary-value-param)

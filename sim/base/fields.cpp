@@ -18,7 +18,7 @@ Field& Fields::add(std::string_view key, Words meaning, std::function<Json()> sc
   return field;
 }
 
-Field& Fields::add_object(std::string_view key, std::shared_ptr<Fields> inner, Words meaning) {
+Field& Fields::add_object(std::string_view key, const std::shared_ptr<Fields>& inner, Words meaning) {
   Field& field = add(key, std::move(meaning), [inner] {
     Json schema = inner->schema("");
     const Json& properties = schema["properties"];

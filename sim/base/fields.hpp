@@ -35,6 +35,8 @@
 #include "sim/base/field.hpp"
 #include "sim/base/units.hpp"
 
+// clang-tidy 14 does not see that templates move these.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 namespace simsgd {
 
 // A cost that a file may leave out. What is unknown counts as 0, but is not the same as what is said to be 0:
@@ -186,7 +188,7 @@ class Fields {
   /// `get`: the place of the value among the names, or none of them.
   Field& add_choice(std::string_view key, const std::vector<std::string>& names, Words meaning,
                     std::function<std::ptrdiff_t()> get, std::function<void(std::size_t)> set);
-  Field& add_object(std::string_view key, std::shared_ptr<Fields> inner, Words meaning);
+  Field& add_object(std::string_view key, const std::shared_ptr<Fields>& inner, Words meaning);
   using Sample = std::function<std::shared_ptr<const Fields>()>;
   Field& add_optional_object(std::string_view key, Words meaning, Sample sample,
                              std::function<bool(const Json&)> read, std::function<bool(Json&)> write);
@@ -240,14 +242,17 @@ template <class Struct>
 Field& Fields::object(std::string_view key, Struct& value, Words meaning) {
   auto inner = std::make_shared<Fields>(amounts_);  // shared by the reader and the writer of the field
   value.fields(*inner);
-  return add_object(key, std::move(inner), std::move(meaning));
+  return add_object(key, inner, std::move(meaning));
 }
 
 template <class Struct>
 Field& Fields::object(std::string_view key, std::optional<Struct>& value, Words meaning) {
   return add_optional_object(
       key, std::move(meaning), [unit = amounts_] { return sample_of<Struct>(unit); },
-      [&value, unit = amounts_](const Json& json) { return set_struct(value.emplace(), unit, json); },
+      [&value, unit = amounts_](const Json& json) {
+        value = Struct();
+        return set_struct(*value, unit, json);
+      },
       [&value](Json& json) {
         if (!value) return false;
         Fields of_value;
@@ -271,6 +276,7 @@ Field& Fields::objects(std::string_view key, List& values, Words meaning, Words 
         return right;
       },
       [&values] {
+        (void)values;  // where the first branch is compiled
         if constexpr (OptionalValue<List>::optional)
           return false;
         else
@@ -279,3 +285,4 @@ Field& Fields::objects(std::string_view key, List& values, Words meaning, Words 
 }
 
 }  // namespace simsgd
+// NOLINTEND(performance-unnecessary-value-param)
