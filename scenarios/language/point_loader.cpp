@@ -80,11 +80,11 @@ namespace {
 
 void check_learning(const Reader& reader, const Learner* learner) {
   if (learner == nullptr && reader.usable("/workload") && reader.value("/workload") == "self")
-    reader.error("/workload", "is the learner's, but there is no learner",
+    reader.error("/workload", "belongs to a learner, which this scenario lacks",
                  "Add \"learner\", or use a workload file");
   if (!reader.usable("/target") || reader.value("/target").is_null()) return;
   if (learner == nullptr)
-    reader.error("/target", "asks for a loss or an accuracy, but there is no learner",
+    reader.error("/target", "asks for a loss or an accuracy, and only a learner has one",
                  "Add \"learner\", or remove it");
   else if (!learner->has_test() && reader.value("/target/metric") != "train_loss")
     reader.error("/target/metric", "needs test data, but the data set has none", "Use train_loss");

@@ -81,7 +81,7 @@ void build_epochs(const Reader& reader, Job& job) {
   if (!epochs) return;
   if (job.learner == nullptr) {
     if (reader.usable("/learner"))
-      reader.error("/stop/epochs", "counts passes over a training set, but there is no learner",
+      reader.error("/stop/epochs", "counts passes over a training set, and only a learner has one",
                    "Use \"steps\", \"samples\" or \"time\"");
     return;
   }

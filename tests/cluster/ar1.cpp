@@ -71,7 +71,7 @@ TEST_CASE("what ar1 cannot be is refused, with the remedy") {
   CHECK(rejection([] { stragglers(R"({"name": "ar1", "cv": 0.1, "correlation": 1})", 2); }) ==
         "/correlation: is out of range. Write a number of at least 0 and below 1");
   CHECK(rejection([] { stragglers(R"({"name": "ar1", "cv": 0.1, "relative": true})", 2); }) ==
-        "/relative: has no effect, because there is no delay. Leave it out: factors are relative anyway");
+        "/relative: has no effect without a delay. Leave it out: factors are relative anyway");
 }
 
 }  // namespace simsgd::test::cluster_ar1

@@ -297,7 +297,7 @@ TEST_CASE("what compute_noise cannot be is refused, with the remedy") {
       {R"("slow": {"cv": 0.1})",
        "/slow: lacks the key \"correlation_steps\". Add \"correlation_steps\": After this many steps the correlation of the logarithm is 1/e"},
       {R"("factor_cv": 0.1, "relative": true)",
-       "/relative: has no effect, because there is no delay. Leave it out: factors are relative anyway"},
+       "/relative: has no effect without a delay. Leave it out: factors are relative anyway"},
   };
   for (const Case& each : cases) {
     CAPTURE(each.options);

@@ -73,8 +73,7 @@ class Ar1Straggler final : public StragglerModel {
 
 MadeStraggler make_ar1(const Ar1Options& options, const StragglerCommon& common, const StragglerSetup&) {
   if (common.relative)
-    reject("relative", "has no effect, because there is no delay",
-           "Leave it out: factors are relative anyway");
+    reject("relative", "has no effect without a delay", "Leave it out: factors are relative anyway");
   return std::make_unique<Ar1Straggler>(options);
 }
 

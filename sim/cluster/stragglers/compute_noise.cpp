@@ -298,8 +298,7 @@ NoiseMarginal fast_marginal(const FastNoise& fast) {
 
 void reject_wrong_options(const ComputeNoiseOptions& options, const StragglerCommon& common) {
   if (common.relative)
-    reject("relative", "has no effect, because there is no delay",
-           "Leave it out: factors are relative anyway");
+    reject("relative", "has no effect without a delay", "Leave it out: factors are relative anyway");
   if (options.factors && options.factor_cv > 0)
     reject("factor_cv", "contradicts \"factors\"", "Give one of the two");
   if (!options.factors && options.factor_cv == 0 && !options.fast && !options.slow && !options.common)

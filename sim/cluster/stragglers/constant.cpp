@@ -35,8 +35,7 @@ MadeStraggler make_constant(const ConstantOptions& options, const StragglerCommo
                             const StragglerSetup&) {
   if (!options.factor && !options.delay) reject("factor", "is missing", "Give \"factor\", \"delay\" or both");
   if (common.relative && !options.delay)
-    reject("relative", "has no effect, because there is no delay",
-           "Give \"delay\", or leave \"relative\" out");
+    reject("relative", "has no effect without a delay", "Give \"delay\", or leave \"relative\" out");
   Straggle constant;
   constant.factor = options.factor.value_or(1);
   if (options.delay) constant.delay_s = options.delay->in(common.delay_unit(), "delay");
