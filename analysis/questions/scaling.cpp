@@ -106,6 +106,8 @@ Json document_of(const ScalingQuestion& question) {
   Json cluster = cluster_of(question.network);
   cluster["workers"] = question.gpus;
   if (question.gpus_per_node) cluster["gpus_per_node"] = *question.gpus_per_node;
+  // A step's time is measured on the user's GPU, not on the file's, so its memory says nothing.
+  if (!question.network.ends_with(".json")) cluster["device"]["memory"] = 0;
   if (!question.network.ends_with(".json") || !question.framework.empty()) cluster["stack"] = framework.stack;
   return {{"name", fmt::format("{} GPUs on {}", question.gpus, question.network)},
           {"cluster", std::move(cluster)},

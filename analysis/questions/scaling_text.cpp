@@ -180,8 +180,9 @@ OrderedJson case_json(const ScalingCase& each) {
 
 std::string sentences(const ScalingAnswer& answer) {
   std::string text =
-      fmt::format("{} {} keep {} of perfect speed-up: a step takes {} instead of {}.",
-                  gpus(answer.question.gpus), on_nodes(answer), percent(answer.asked.efficiency),
+      fmt::format("{} {} {} {} of perfect speed-up: a step takes {} instead of {}.",
+                  gpus(answer.question.gpus), on_nodes(answer), answer.question.gpus == 1 ? "keeps" : "keep",
+                  percent(answer.asked.efficiency),
                   human_time(answer.asked.step_s), human_time(answer.question.step_s));
   if (answer.question.gpus > 1)
     text += fmt::format(
