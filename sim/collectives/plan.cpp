@@ -123,7 +123,7 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       const int from = cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])],
                 to = cluster.endpoint_of_rank[receiver];
       const bool between = !cluster.network.same_node(from, to);
-      const PathCost path = cluster.network.sized_cost(from, to, wire_bytes(stage, between));
+      const PathCost path = cluster.network.sized_cost(from, to, wire_bytes(stage.bytes, between));
       alpha[i] = path.alpha_s + library_.step_latency_s + (between ? library_.between_latency_s : 0) +
                  cluster.host.message_s;
       if (!stage.pays_latency)  // only what its size adds
@@ -131,7 +131,7 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       wire[i] = path.wire_bytes;
       transfer[i] = path.wire_bytes * path.beta_s_per_byte;
       jitter[i] = stage.pays_latency ? path.jitter_factor : 0;
-      bytes_sent_[i] += stage.bytes * stage.repeat;
+      bytes_sent_[i] += (stage.bytes + stage.beside_bytes) * stage.repeat;
     }
     if (stage.pays_latency) {
       const double links_s = *std::max_element(transfer.begin(), transfer.end()),
@@ -173,7 +173,7 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
         use.sender = static_cast<std::int32_t>(i);
         use.receiver = stage.to[i];
         use.most_flows = std::max(use.most_flows, ++use.flows_now);
-        use.bytes += stages_[s].wire(i) * stage.repeat;
+        use.bytes += (stages_[s].wire(i) + wire_bytes(stage.beside_bytes, false)) * stage.repeat;
       }
     }
     // Even shares: what each message gets if the messages on a link divide it.

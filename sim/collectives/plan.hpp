@@ -107,8 +107,8 @@ class Plan {
  private:
   static constexpr std::int64_t kFewMessages = 256;  // are simulated one by one
 
-  double wire_bytes(const Stage& stage, bool between) const {
-    return stage.bytes / (between ? library_.between_share * nics_ : library_.bandwidth_share);
+  double wire_bytes(double bytes, bool between) const {
+    return bytes / (between ? library_.between_share * nics_ : library_.bandwidth_share);
   }
   double filled(double bytes) const {
     return library_.filled_bytes > 0 ? std::min(1.0, bytes / library_.filled_bytes) : 0;

@@ -43,6 +43,7 @@ struct Stage {
   int repeat = 1;                  ///< how many times in a row
   double receive_s = 0;            ///< further work of each receiver before it finishes the stage
   bool pays_latency = true;        ///< false: flows behind the first piece of a pipeline, which pays
+  double beside_bytes = 0;         ///< of each message, sent while a slower stage's are: they take no time
   Carried carries{};
 
   BlockRange carried_by(std::int32_t rank, std::int32_t time) const {

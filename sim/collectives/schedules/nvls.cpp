@@ -60,7 +60,10 @@ Schedule make_nvls(const ScheduleRequest& request) {
   }
   // What is not over inside when the NICs are through.
   const double inside = std::max(0.0, request.bytes + part - between * request.between_over_inside);
-  if (per_node > 1) schedule.stages.push_back(make_stage(around(ranks, per_node, 1), inside, 0));
+  if (per_node > 1) {
+    schedule.stages.push_back(make_stage(around(ranks, per_node, 1), inside, 0));
+    schedule.stages.back().beside_bytes = request.bytes + part - inside;
+  }
   int top = 1;
   for (; top < nodes; top *= 2)
     schedule.stages.push_back(make_stage(level(ranks, per_node, top, true), 0, 0));
