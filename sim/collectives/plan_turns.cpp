@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "sim/collectives/plan.hpp"
 
@@ -15,89 +14,83 @@ namespace simsgd {
 
 namespace {
 
-using Bits = std::vector<std::uint64_t>;  // a bit for each link
+constexpr std::size_t kMostHeard = std::size_t{1} << 29;  // seconds of work; beyond it links count as shared
 
-constexpr std::size_t kWordBits = 64;
-constexpr std::size_t kMostWords = 1U << 22;  // 32 MB of what ranks know; beyond it links count as shared
-
-bool has(const Bits& bits, std::size_t k) { return (bits[k / kWordBits] >> (k % kWordBits) & 1) != 0; }
-void set(Bits& bits, std::size_t k) { bits[k / kWordBits] |= std::uint64_t{1} << (k % kWordBits); }
-
-/// A message of a stage on one of the links.
+/// A message on a link; of a stage that happens several times in a row, the last one.
 struct LinkTurn {
-  std::size_t sender, receiver, link;
+  std::size_t stage, sender, receiver;
 };
 
-/// What each rank knows: on which links the last message so far has ended.
-class Heard {
+/// Who hears that a message has ended, stage after stage.
+class Hearsay {
  public:
-  Heard(std::size_t ranks, std::size_t links)
-      : by_rank_(ranks, Bits((links + kWordBits - 1) / kWordBits)), used_(by_rank_.front().size()) {}
+  explicit Hearsay(const Schedule& schedule)
+      : stages_(schedule.stages), asked_(static_cast<std::size_t>(schedule.ranks), 0) {}
 
-  /// The ranks go through a stage once. False where a message may meet the one before it on its link.
-  bool pass(const Stage& stage, const std::vector<LinkTurn>& turns) {
-    const auto may_meet = [this](const LinkTurn& each) {
-      return has(used_, each.link) && !has(by_rank_[each.sender], each.link) &&
-             !has(by_rank_[each.receiver], each.link);
-    };
-    if (std::any_of(turns.begin(), turns.end(), may_meet)) return false;
-    std::vector<Bits> after = by_rank_;
-    Bits now(used_.size());
-    for (const LinkTurn& each : turns) set(now, each.link);
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      for (const std::int32_t partner : {stage.to[i], stage.from[i]})
-        for (std::size_t w = 0; partner >= 0 && w < now.size(); ++w)
-          after[i][w] |= by_rank_[static_cast<std::size_t>(partner)][w];
-      for (std::size_t w = 0; w < now.size(); ++w) after[i][w] &= ~now[w];
-    }
-    for (std::size_t w = 0; w < now.size(); ++w) used_[w] |= now[w];
-    for (const LinkTurn& each : turns) {
-      set(after[each.sender], each.link);
-      set(after[each.receiver], each.link);
-    }
-    settled_ = after == by_rank_;
-    by_rank_ = std::move(after);
-    return true;
+  /// Whether one that takes part in `next`, of this operation or the one after it, knows before it begins
+  /// that `last` has ended.
+  bool reaches(const LinkTurn& last, const LinkTurn& next) {
+    ++question_;
+    heard_.clear();
+    add(last.sender);
+    add(last.receiver);
+    for (std::size_t s = after(last.stage); !knows(next) && s != next.stage; s = after(s))
+      if (!pass(stages_[s], next)) return false;
+    return knows(next);
   }
-  /// Whether the last pass told nobody anything: another of the same stage will not either.
-  bool settled() const { return settled_; }
 
  private:
-  std::vector<Bits> by_rank_;
-  Bits used_;
-  bool settled_ = false;
+  std::size_t after(std::size_t stage) const { return stage + 1 == stages_.size() ? 0 : stage + 1; }
+  bool knows(const LinkTurn& turn) const {
+    return asked_[turn.sender] == question_ || asked_[turn.receiver] == question_;
+  }
+  void add(std::size_t rank) {
+    if (asked_[rank] == question_) return;
+    asked_[rank] = question_;
+    heard_.push_back(rank);
+  }
+
+  /// Whoever knows tells its partners of the stage. False: this has gone on for too long.
+  bool pass(const Stage& stage, const LinkTurn& until) {
+    for (int time = 0; time < stage.repeat && !knows(until); ++time) {
+      const std::size_t before = heard_.size();
+      for (std::size_t i = 0; i < before; ++i)
+        for (const std::int32_t partner : {stage.to[heard_[i]], stage.from[heard_[i]]})
+          if (partner >= 0) add(static_cast<std::size_t>(partner));
+      if ((work_ += before) > kMostHeard) return false;
+      if (heard_.size() == before) break;
+    }
+    return true;
+  }
+
+  const std::vector<Stage>& stages_;
+  std::vector<std::size_t> asked_;  ///< by rank: the last question whose message it has heard of
+  std::vector<std::size_t> heard_;  ///< the ranks that have heard of this question's
+  std::size_t question_ = 0, work_ = 0;
 };
 
 }  // namespace
 
 bool take_turns(const Schedule& schedule, const Cluster& cluster, const std::vector<int>& ranks,
                 const std::vector<LinkId>& links) {
-  if (ranks.size() * (links.size() / kWordBits + 1) > kMostWords) return false;
-  std::map<LinkId, std::size_t> numbers;
-  for (const LinkId id : links) numbers.emplace(id, numbers.size());
-  std::vector<std::vector<LinkTurn>> turns(schedule.stages.size());
+  std::vector<std::vector<LinkTurn>> turns(cluster.network.links.size());
   std::vector<LinkId> path;
-  for (std::size_t s = 0; s < turns.size(); ++s)
+  for (std::size_t s = 0; s < schedule.stages.size(); ++s)
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (schedule.stages[s].to[i] < 0) continue;
       const auto receiver = static_cast<std::size_t>(schedule.stages[s].to[i]);
       path.clear();
       cluster.network.route(cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])],
                             cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[receiver])], path);
-      for (const LinkId id : path)
-        if (const auto found = numbers.find(id); found != numbers.end())
-          turns[s].push_back({i, receiver, found->second});
+      for (const LinkId id : path) turns[static_cast<std::size_t>(id)].push_back({s, i, receiver});
     }
-  Heard heard(ranks.size(), links.size());
-  for (int operation = 0; operation < 2; ++operation)
-    for (std::size_t s = 0; s < turns.size(); ++s) {
-      const Stage& stage = schedule.stages[s];
-      for (int time = 0; time < stage.repeat; ++time) {
-        if (!heard.pass(stage, turns[s])) return false;
-        if (heard.settled()) break;
-      }
-    }
-  return true;
+  Hearsay hearsay(schedule);
+  return std::all_of(links.begin(), links.end(), [&](LinkId id) {
+    const std::vector<LinkTurn>& all = turns[static_cast<std::size_t>(id)];
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (!hearsay.reaches(all[k], all[k + 1 == all.size() ? 0 : k + 1])) return false;
+    return true;
+  });
 }
 
 // What a plan knows of a concurrent schedule: all its messages may be on their way at once.

@@ -97,7 +97,7 @@ TEST_CASE(
 
 TEST_CASE(
     "a double binary tree among nodes of several GPUs shares no link, and the closed form costs it exactly") {
-  for (const int nodes : {2, 3, 8}) {
+  for (const int nodes : {2, 3, 8, 8192}) {
     const Cluster cluster = make_cluster("star", nodes, 4);
     CAPTURE(nodes);
     const SchedulePlugin* plugin = find_schedule(CollectiveOp::all_reduce, "double_binary_tree");
