@@ -14,6 +14,7 @@
 #include "scenarios/language/workload_section.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
 #include "sim/plugin.hpp"
 
 namespace simsgd {
@@ -267,6 +268,15 @@ void read_step(ScalingAnswer& answer, const OrderedJson& document) {
     answer.notes.push_back(note.is_string() ? note.get<std::string>() : note.value("text", ""));
 }
 
+std::string taken_for_granted(const ScalingQuestion& question, const Json& cluster) {
+  std::string text = "a gradient has 4 bytes for each parameter";
+  if (!question.network.ends_with(".json") && cluster.at("gpus_per_node").get<int>() > 1)
+    text += fmt::format(
+        "; inside a node a GPU sends and receives {}/s, as over PCIe. For NVLink, or a network of your own, name a cluster file: --network clusters/dgx-h100.json, or another of simsgd list clusters",
+        human_bytes(cluster.at("gpu_link").at("bandwidth").get<double>()));
+  return text;
+}
+
 /// Efficiencies with the NICs so much faster, 2^octave.
 std::vector<double> efficiencies(const Json& base, double nic_Bps, const std::vector<double>& octaves,
                                  double step_s, Runs& runs) {
@@ -335,6 +345,7 @@ ScalingAnswer answer(const ScalingQuestion& question, const ScalingSettings& set
   fill(answer.asked, asked, question.step_s, 1, answer.gpus_per_node);
   if (!answer.asked.impossible.empty()) throw RunError(answer.asked.impossible);
   read_step(answer, asked);
+  answer.notes.insert(answer.notes.begin(), taken_for_granted(question, cluster));
 
   std::vector<Variant> all = remedies(question, base);
   const std::size_t tried = all.size();

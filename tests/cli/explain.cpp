@@ -140,4 +140,15 @@ TEST_CASE("explain: every framework answers, and a document is the same bytes ev
   }
 }
 
+TEST_CASE(
+    "a named network is that of any machine: no GPU's memory counts, and what is inside a node is said") {
+  const Scratch scratch;
+  const Json answer =
+      asked(scratch, "explain --parameters 8e9 --step 2s --gpus 16 --network ib400 --gpus-per-node 8 --json");
+  CHECK(answer["step"]["step_s"].get<double>() > 2);
+  CHECK(answer["notes"][0].get<std::string>().find("sends and receives 12 GB/s") != std::string::npos);
+  CHECK(scratch.simsgd("explain --parameters 1e6 --step 1s --gpus 1 --network 1gbe")
+            .out.starts_with("1 GPU in one node keeps 100 %"));
+}
+
 }  // namespace simsgd::test::cli_explain
