@@ -13,6 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
+#include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -87,6 +88,12 @@ void refuse_options_of_logs(const CalibrateVerb& verb) {
       errors.push_back(
           {option, "", "applies to logs, and this file is a spec", verb.files.front(), "Leave it out"});
   if (!errors.empty()) throw ConfigError(std::move(errors));
+}
+
+/// Specs and sample logs that come with the program are found from any folder, as scenarios are.
+void find_files(CalibrateVerb& verb) {
+  for (std::string& file : verb.files)
+    if (const FoundFile found = find_file(file, ""); file != "-" && !found.path.empty()) file = found.path;
 }
 
 int calibrate_verb(const CalibrateVerb& verb) {
@@ -191,7 +198,10 @@ void add_validate(CLI::App& app, ExitCode& exit_code) {
       ->type_name("SHARE");
   verb->footer(
       "Example:\n  simsgd validate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data --max-error 5%");
-  verb->callback([settings, &exit_code] { exit_code.value = validate_verb(*settings); });
+  verb->callback([settings, &exit_code] {
+    find_files(*settings);
+    exit_code.value = validate_verb(*settings);
+  });
 }
 
 }  // namespace
@@ -217,7 +227,10 @@ void add_calibrate(CLI::App& app, ExitCode& exit_code) {
       ->type_name("FILE");
   verb->footer(
       "Examples:\n  simsgd calibrate nccl_8.log nccl_16.log -o cluster.json\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o cluster.json");
-  verb->callback([settings, &exit_code] { exit_code.value = calibrate_verb(*settings); });
+  verb->callback([settings, &exit_code] {
+    find_files(*settings);
+    exit_code.value = calibrate_verb(*settings);
+  });
   add_validate(app, exit_code);
 }
 

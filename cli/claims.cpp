@@ -9,6 +9,7 @@
 #include "analysis/questions/claims.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd {
@@ -54,8 +55,8 @@ int claims(const ClaimsVerb& verb) {
       fmt::print(stderr, "{}: {} of {} points failed, such as {}\n", printable(study), tested.failed,
                  tested.points, printable(tested.first_failure));
     verdicts.push_back(tested.verdict);
-    fmt::print(stderr, "{}: {}, {} points\n", verdicts.back().claim.id, verdict_text(verdicts.back()),
-               tested.points);
+    fmt::print(stderr, "{}: {}, {}\n", verdicts.back().claim.id, verdict_text(verdicts.back()),
+               counted(tested.points, "point"));
   }
   fmt::print("{}", verb.format == "md"     ? claims_markdown(verdicts, command_of(verb))
                    : verb.format == "json" ? claims_json(verdicts).dump(2) + "\n"
@@ -71,7 +72,7 @@ void add_claims(CLI::App& app, ExitCode& exit_code) {
       "Run studies that test a claim, and say in which settings it is reproduced and what that depends on");
   auto settings = std::make_shared<ClaimsVerb>();
   verb->add_option("STUDIES", settings->studies,
-                   "Studies with a \"claim\": scenarios/claims has those of four papers")
+                   "Studies with a \"claim\", such as those in scenarios/claims")
       ->required();
   verb->add_option("-o,--output", settings->database,
                    "Keep results in this SQLite file, and skip points that it has")

@@ -10,6 +10,7 @@
 
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import.hpp"
@@ -88,11 +89,12 @@ void write_json(const Measurements& all, const Write& write) {
 }
 
 void print_report(const ImportReport& report) {
-  fmt::print(stderr, "{}: {} {} ({})\n", printable(report.file), report.rows,
-             report.rows == 1 ? "measurement" : "measurements", report.format);
-  for (const auto& [kind, count] : report.understood) fmt::print(stderr, "  {} {}\n", count, printable(kind));
+  fmt::print(stderr, "{}: {} ({})\n", printable(report.file), counted(report.rows, "measurement"),
+             report.format);
+  for (const auto& [kind, count] : report.understood)
+    fmt::print(stderr, "  {} ({})\n", printable(kind), count);
   for (const auto& [reason, count] : report.ignored)
-    fmt::print(stderr, "  WARNING: {} {}\n", count, printable(reason));
+    fmt::print(stderr, "  WARNING: {} ({})\n", printable(reason), count);
 }
 
 // Both are made before anything is written.

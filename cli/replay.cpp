@@ -63,10 +63,10 @@ double network_factor(const std::string& text) {
 
 void print_counts(const replay::ReplayReport& report) {
   for (const auto& [kind, count] : report.job.understood)
-    fmt::print(stderr, "  {} {}\n", count, printable(kind));
+    fmt::print(stderr, "  {} ({})\n", printable(kind), count);
   for (const auto* reasons : {&report.job.ignored, &report.graph.warnings})
     for (const auto& [reason, count] : *reasons)
-      fmt::print(stderr, "  WARNING: {} {}\n", count, printable(reason));
+      fmt::print(stderr, "  WARNING: {} ({})\n", printable(reason), count);
 }
 
 void write_files(const ReplayVerb& verb, const replay::ReplayReport& report, const OrderedJson& document) {

@@ -12,6 +12,7 @@
 #include "analysis/runs/results.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 
@@ -20,7 +21,8 @@ namespace simsgd {
 namespace {
 
 struct ReportVerb {
-  std::string database, study, output, figures, format = "html";
+  frame::FrameQuestion asked;
+  std::string output, figures, format = "html";
   std::vector<std::string> charts;
   faces::FigureSettings figure;
   bool pdf = false, png = false;
@@ -34,19 +36,31 @@ std::string text_of(const ReportVerb& verb, const faces::Report& made) {
   return faces::html_page(made, {faces::web_libraries(), false});
 }
 
+/// Of the points that were asked for: of one study, or of all.
+faces::Report made_report(const ReportVerb& verb) {
+  const frame::FrameQuestion& asked = verb.asked;
+  const StoredResults results(asked.file);
+  if (asked.study.empty() && asked.where.empty())
+    return faces::make_report(results.studies(), frame::details_of(results), asked.file, verb.charts);
+  std::vector<InputError> errors;
+  const std::vector<frame::Frame> frames = {frame::frame_of(results, asked, errors)};
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+  faces::Report made = faces::make_report(frames, asked.file, verb.charts);
+  if (!asked.study.empty()) made.selection = {"--study", asked.study};
+  for (const std::string& filter : asked.where) {
+    made.selection.emplace_back("--where");
+    made.selection.push_back(filter);
+  }
+  return made;
+}
+
 // Whatever could be missing is looked for before anything is written.
 int write_report(const ReportVerb& verb) {
   if (verb.format == "html" && verb.output.empty() && verb.figures.empty())
     throw ConfigError(
         {"simsgd report", "", "needs a file for its page", "",
          "Name it with -o R.html, or ask for --format md, csv, vega or notebook, which go to standard output"});
-  const StoredResults results(verb.database);
-  std::vector<ResultStudy> studies = results.studies();
-  std::vector<InputError> errors;
-  if (!verb.study.empty())
-    studies = {frame::frame_of(results, {verb.database, verb.study, {}}, errors).study()};
-  const faces::Report made =
-      faces::make_report(studies, frame::details_of(results), verb.database, verb.charts);
+  const faces::Report made = made_report(verb);
   const bool page = verb.format != "html" || !verb.output.empty();
   const std::string text = page ? text_of(verb, made) : "";
   faces::Vl2svg vl2svg;
@@ -61,10 +75,11 @@ int write_report(const ReportVerb& verb) {
   std::size_t charts = 0;
   for (const faces::StudyReport& study : made.studies) charts += study.charts.size();
   if (!verb.output.empty())
-    fmt::print(stderr, "{}: {} {} of {} {}, {} kB\n", printable(verb.output), charts,
-               charts == 1 ? "chart" : "charts", made.studies.size(),
-               made.studies.size() == 1 ? "study" : "studies", (text.size() + 999) / 1000);
-  if (!verb.figures.empty()) fmt::print(stderr, "{}: {} figures\n", printable(verb.figures), charts);
+    fmt::print(stderr, "{}: {} of {} {}, {} kB\n", printable(verb.output), counted(charts, "chart"),
+               made.studies.size(), made.studies.size() == 1 ? "study" : "studies",
+               (text.size() + 999) / 1000);
+  if (!verb.figures.empty())
+    fmt::print(stderr, "{}: {}\n", printable(verb.figures), counted(charts, "figure"));
   return 0;
 }
 
@@ -75,11 +90,10 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
       "report", "Draw the charts of a study, or of a run, on one page that needs no network");
   auto settings = std::make_shared<ReportVerb>();
   verb->add_option(
-          "F.db", settings->database,
+          "F.db", settings->asked.file,
           "Results of simsgd sweep run -o; or of one run: its directory, its document, or - for standard input")
       ->required();
-  verb->add_option("--study", settings->study, "Only the study of this name or id, in a file with several")
-      ->type_name("NAME");
+  add_selection(*verb, settings->asked.study, settings->asked.where);
   verb->add_option("-o,--output", settings->output, "Write the page, or the text, to this file")
       ->type_name("FILE");
   verb->add_option(
@@ -116,7 +130,8 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
       ->allow_extra_args(false);
   verb->footer(
       "Exit codes: 0 done; 1 a file could not be written; 2 usage or input, or the drawing libraries are missing (./setup.sh web).\n"
-      "Example:\n  simsgd report results.db -o report.html --figures figures\n"
+      "Examples:\n  simsgd report results.db -o report.html --figures figures\n"
+      "  simsgd report results.db --chart throughput --figures figures --where cluster=ethernet-1g\n"
       "  simsgd run scenario.json --json | simsgd report - --format md");
   verb->callback([settings, &exit_code] { exit_code.value = write_report(*settings); });
 }

@@ -11,6 +11,7 @@
 #include "analysis/faces/figures.hpp"
 #include "analysis/questions/tables.hpp"
 #include "analysis/runs/results.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
@@ -61,13 +62,7 @@ void add_file(CLI::App& verb, const Shared& command) {
 }
 
 void add_selection(CLI::App& verb, const Shared& command) {
-  verb.add_option("--study", command->study, "Name or id of the study, in a file with several")
-      ->type_name("NAME");
-  verb.add_option(
-          "--where", command->where,
-          "Only points with this value (repeatable). Values of one axis are alternatives; all axes must match")
-      ->type_name("AXIS=VALUE")
-      ->allow_extra_args(false);
+  simsgd::add_selection(verb, command->study, command->where);
 }
 
 void add_measures(CLI::App& verb, std::vector<std::string>& measures) {
@@ -98,9 +93,14 @@ Table points_of(const ResultsCommand& command) {
   });
 }
 
+void print_table(const Table& table, TableFormat format) {
+  fmt::print("{}",
+             format == TableFormat::text ? table_text(table, terminal_width()) : formatted(table, format));
+}
+
 template <class Make>
 void answer(CLI::App& verb, const Shared& command, Make make) {
-  verb.callback([command, make] { fmt::print("{}", formatted(make(*command), command->table_format())); });
+  verb.callback([command, make] { print_table(make(*command), command->table_format()); });
 }
 
 void add_studies(CLI::App& results) {
@@ -210,8 +210,7 @@ void add_compare(CLI::App& results) {
     if (!command->simulated.empty()) {
       for (const char* other : {"--by", "--baseline", "--metric", "--study", "--where"})
         if (verb->get_option(other)->count() > 0) throw CLI::ExcludesError(other, "SIMULATED");
-      fmt::print("{}", formatted(questions::run_comparison(command->file, command->simulated),
-                                 command->table_format()));
+      print_table(questions::run_comparison(command->file, command->simulated), command->table_format());
       return;
     }
     for (const char* needed : {"--by", "--baseline", "--metric"})
@@ -219,7 +218,7 @@ void add_compare(CLI::App& results) {
     const Table table = asked_of(*command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
       return questions::baseline_table(frame, command->comparison, std::move(errors));
     });
-    fmt::print("{}", formatted(table, command->table_format()));
+    print_table(table, command->table_format());
   });
 }
 
@@ -314,6 +313,15 @@ void add_merge(CLI::App& results) {
 }
 
 }  // namespace
+
+void add_selection(CLI::App& verb, std::string& study, std::vector<std::string>& where) {
+  verb.add_option("--study", study, "Name or id of the study, in a file with several")->type_name("NAME");
+  verb.add_option(
+          "--where", where,
+          "Only points with this value (repeatable). Values of one axis are alternatives; all axes must match")
+      ->type_name("AXIS=VALUE")
+      ->allow_extra_args(false);
+}
 
 void add_results(CLI::App& app, ExitCode&) {
   CLI::App* results = app.add_subcommand(

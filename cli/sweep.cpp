@@ -18,6 +18,7 @@
 #include "analysis/runs/sweep_status.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_output.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
@@ -81,7 +82,7 @@ void say_preparing(const Study& study, SweepSettings& settings) {
   constexpr std::size_t kMany = 10000;
   const std::size_t points = study.points.size();
   if (points < kMany) return;
-  fmt::print(stderr, "Preparing {} points ...\n", points);
+  fmt::print(stderr, "Preparing {} ...\n", counted(points, "point"));
   settings.ready = [points, progress = std::make_shared<Progress>("Preparing", points)](std::size_t done) {
     done < points ? progress->at(done) : progress->finish();
   };
@@ -124,13 +125,14 @@ void print_totals(const Study& study, const SweepSettings& settings,
   int runs = 0;
   for (const PointEstimate& each : estimates) runs += runs_with_intervals(each.runs_per_draw, settings.draws);
   if (runs > static_cast<int>(estimates.size()))
-    fmt::print("With {} draws for intervals, that is {} runs.\n", settings.draws, runs);
+    fmt::print("With {} for intervals, that is {} runs.\n",
+               counted(static_cast<std::uint64_t>(settings.draws), "draw"), runs);
   if (times.tried == 0) return;
-  fmt::print("{} at a time take {} {}{}, estimated from {} trial runs.\n", settings.jobs,
+  fmt::print("{} at a time take {} {}{}, estimated from {}.\n", settings.jobs,
              times.open_ended ? "more than" : "about",
              human_time(before_s + wall_of_all_s(times.wall_s, settings.jobs)),
              study.seed_rule ? fmt::format(" with {} seeds each", study.seed_rule->at_least) : "",
-             times.tried);
+             counted(static_cast<std::uint64_t>(times.tried), "trial run"));
 }
 
 int plan_sweep_command(const SweepCommand& command) {
@@ -184,7 +186,7 @@ int plan_sweep_command(const SweepCommand& command) {
                                                                 : "to run",
                           its.memory, its.time});
   }
-  fmt::print("{}: {} points, {} done, {} to run{}\n\n{}", printable(study.name), of_shard,
+  fmt::print("{}: {}, {} done, {} to run{}\n\n{}", printable(study.name), counted(of_shard, "point"),
              of_shard - pending.size() - unneeded, pending.size(),
              unneeded > 0 ? fmt::format(", up to {} more seeds if needed", unneeded) : "", text_rows(table));
   print_totals(study, settings, estimates, times, before_s);

@@ -7,6 +7,7 @@
 
 #include "cli/terminal.hpp"
 #include "scenarios/language/axes.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
@@ -55,7 +56,7 @@ int SweepOutput::finish() {
   const std::size_t told = std::min(failures_.size(), kMostFailures);
   for (std::size_t i = 0; i < told; ++i) print_error("{}\n", failures_[i]);
   if (told < failures_.size())
-    fmt::print(stderr, "... and {} more points failed.\n", failures_.size() - told);
+    fmt::print(stderr, "... and {} failed.\n", counted(failures_.size() - told, "more point"));
   if (!failures_.empty()) return 3;
   return command_.check && !all_hold(outcomes_) ? 1 : 0;
 }
@@ -77,12 +78,12 @@ void SweepOutput::begun(const SweepBegin& begin) {
     fmt::print(stderr, "{} of {} points are already in {}{}.\n", points_ - to_run_, points_,
                command_.database, to_run_ == 0 ? " (--force runs them again)" : "");
   if (begin.again > 0)
-    fmt::print(stderr, "{} points are run again: {} has their results, but not their documents.\n",
-               begin.again, command_.database);
+    fmt::print(stderr, "Run again: {}, because {} has results without documents.\n",
+               counted(begin.again, "point"), command_.database);
   if (begin.memory_at_once_bytes > machine_memory_bytes())
-    fmt::print(stderr,
-               "Warning: {} points at a time may need {} of memory, and this machine has {}; see --jobs.\n",
-               settings_.jobs, human_bytes(begin.memory_at_once_bytes), human_bytes(machine_memory_bytes()));
+    fmt::print(stderr, "Warning: {} at a time may need {} of memory, and this machine has {}; see --jobs.\n",
+               counted(static_cast<std::uint64_t>(settings_.jobs), "point"),
+               human_bytes(begin.memory_at_once_bytes), human_bytes(machine_memory_bytes()));
 }
 
 /// Not of so many points that nobody reads them, where the store has them.

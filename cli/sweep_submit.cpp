@@ -14,6 +14,7 @@
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
 #include "cli/verbs.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/this_program.hpp"
@@ -155,8 +156,8 @@ int submit(const SubmitCommand& command) {
   open_sink_to_look(command.database);  // another file than ours is refused before anything is made
   const SlurmLock lock(command.database);
   const Missing missing = missing_points(command, study, points, sweep.id);
-  fmt::print("{}: {} points, {} done, {} in the queue or running, {} to submit{}\n", printable(study.name),
-             points.size(), missing.done, missing.in_work, missing.to_submit(),
+  fmt::print("{}: {}, {} done, {} in the queue or running, {} to submit{}\n", printable(study.name),
+             counted(points.size(), "point"), missing.done, missing.in_work, missing.to_submit(),
              missing.unneeded > 0 ? fmt::format(", up to {} more seeds if needed", missing.unneeded) : "");
   if (missing.units.empty()) {
     if (missing.in_work == 0) open_sink(command.database, {})->put(sweep);  // merges what tasks spooled
@@ -165,8 +166,8 @@ int submit(const SubmitCommand& command) {
   const auto tasks = tasks_of(missing, weighted(command, study, missing), command.tasks);
   const SubmittedJob job = submit_array(
       {command.database, sweep, tasks, {.options = command.options, .command = task_command(command)}});
-  fmt::print("Submitted {} as job {}, {} task{}; `simsgd sweep status {}` tells how far they are.\n",
-             printable(job.script.string()), printable(job.id), tasks.size(), tasks.size() == 1 ? "" : "s",
+  fmt::print("Submitted {} as job {}, {}; `simsgd sweep status {}` tells how far they are.\n",
+             printable(job.script.string()), printable(job.id), counted(tasks.size(), "task"),
              printable(command.database));
   return 0;
 }

@@ -3,9 +3,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <vector>
 
 #include "results/text_table.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
@@ -68,6 +72,57 @@ std::string wrapped_lines(const std::string& text, std::size_t width, const char
   return result;
 }
 
+std::vector<std::size_t> widths_of(const Table& table) {
+  std::vector<std::size_t> widths;
+  const auto widen = [&widths](const std::vector<std::string>& cells) {
+    widths.resize(std::max(widths.size(), cells.size()));
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      widths[i] = std::max(widths[i], shown_width(printable(cells[i])));
+  };
+  widen(table.header);
+  std::for_each(table.rows.begin(), table.rows.end(), widen);
+  return widths;
+}
+
+/// Header and rows with these columns alone.
+Table part_of(const Table& table, const std::vector<std::size_t>& columns) {
+  const auto cut = [&columns](const std::vector<std::string>& cells) {
+    std::vector<std::string> some;
+    for (const std::size_t column : columns)
+      if (column < cells.size()) some.push_back(cells[column]);
+    return some;
+  };
+  Table part;
+  part.align = table.align;  // the columns that name the rows come first in every part
+  part.header = cut(table.header);
+  std::transform(table.rows.begin(), table.rows.end(), std::back_inserter(part.rows), cut);
+  return part;
+}
+
+std::vector<Table> parts_of(const Table& table, std::size_t width) {
+  const std::vector<std::size_t> widths = widths_of(table);
+  std::vector<std::size_t> names;
+  std::size_t of_names = 0;
+  for (std::size_t i = 0; i < std::min(table.align.find('r'), table.align.size()); ++i) {
+    names.push_back(i);
+    of_names += widths.at(i) + 2;
+  }
+  std::vector<Table> parts;
+  std::vector<std::size_t> columns = names;
+  std::size_t used = of_names;
+  for (std::size_t i = names.size(); i < widths.size(); ++i) {
+    if (columns.size() > names.size() && used + widths[i] > width) {
+      parts.push_back(part_of(table, columns));
+      columns = names;
+      used = of_names;
+    }
+    columns.push_back(i);
+    used += widths[i] + 2;
+  }
+  parts.push_back(part_of(table, columns));
+  return parts;
+}
+
 }  // namespace
 
 std::size_t terminal_width(int stream) {
@@ -82,6 +137,15 @@ std::size_t terminal_width(int stream) {
 std::string wrapped(const std::string& text, std::size_t width) { return wrapped_lines(text, width, ""); }
 std::string with_wrapped_notes(const std::string& text, std::size_t width) {
   return wrapped_lines(text, width, "- ");
+}
+
+std::string table_text(const Table& table, std::size_t width) {
+  if (width < kNarrowest) return formatted(table, TableFormat::text);
+  std::string text = wrapped(printable(table.title), width) + "\n";
+  for (const Table& part : parts_of(table, width)) text += "\n" + text_rows(part);
+  if (!table.notes.empty()) text += "\n";
+  for (const std::string& note : table.notes) text += wrapped(printable(note), width) + "\n";
+  return text;
 }
 
 }  // namespace simsgd

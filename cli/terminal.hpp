@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "analysis/faces/table.hpp"
+
 namespace simsgd {
 
 /// Columns of the terminal that stdout (1) or stderr (2) is: $COLUMNS, or what the terminal says. 0 where it
@@ -17,6 +19,10 @@ std::size_t terminal_width(int stream = 1);
 std::string wrapped(const std::string& text, std::size_t width);
 /// Lines that begin with "- " alone: the notes below a table, which keeps its width.
 std::string with_wrapped_notes(const std::string& text, std::size_t width);
+
+/// A table as text. Columns that do not fit follow in further blocks, each with the columns that name the
+/// rows; title and notes are broken between words. With a width of 0 it is the table in one piece.
+std::string table_text(const Table& table, std::size_t width);
 
 template <class... Values>
 void print_wrapped(fmt::format_string<Values...> format, Values&&... values) {

@@ -32,6 +32,9 @@ struct OverrideOptions {
   Overrides overrides() const;  ///< throws ConfigError
 };
 
+/// `--study NAME` and `--where AXIS=VALUE` (repeatable), as all verbs that read results have them.
+void add_selection(CLI::App& verb, std::string& study, std::vector<std::string>& where);
+
 struct InputError;
 
 /// Parses the words after the program's name, runs one verb, and turns errors into sentences; returns the

@@ -273,7 +273,7 @@ std::string summary_table(const std::vector<SummaryColumn>& runs) {
 namespace {
 
 // What rows, their heading and what stands below them show of a document.
-constexpr std::array<std::string_view, 14> kShownInRows = {"/scenario/name",
+constexpr std::array<std::string_view, 16> kShownInRows = {"/scenario/name",
                                                            "/scenario/cluster/name",
                                                            "/scenario/cluster/workers",
                                                            "/scenario/cluster/device/name",
@@ -283,6 +283,8 @@ constexpr std::array<std::string_view, 14> kShownInRows = {"/scenario/name",
                                                            "/scenario/learner/data/name",
                                                            "/scenario/learner/batch",
                                                            "/scenario/algorithm/name",
+                                                           "/scenario/algorithm/function",
+                                                           "/scenario/algorithm/file",
                                                            "/clock",
                                                            "/metrics",
                                                            "/fidelity",

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "results/text_table.hpp"
@@ -104,6 +105,14 @@ std::array<std::optional<LearningMark>, 4> RunView::marks() const {
   return marks;
 }
 
+std::string RunView::method() const {
+  const std::string name = text("/algorithm/name");
+  if (name != "python") return name;
+  const std::string function = text("/algorithm/function");
+  return (function.empty() ? std::filesystem::path(text("/algorithm/file")).stem().string() : function) +
+         " (Python)";
+}
+
 std::optional<double> RunView::best_accuracy() const {
   std::optional<double> best;
   for (const OrderedJson& point : test_)
@@ -168,7 +177,8 @@ std::string summary_heading(const std::vector<RunView>& runs) {
     parts.push_back("timing of " + workload + batch(common("/workload/batch")));
   if (!model.empty() && !data.empty())
     parts.push_back(model + " on " + data + batch(common("/learner/batch")));
-  if (const std::string algorithm = common("/algorithm/name"); !algorithm.empty()) parts.push_back(algorithm);
+  const std::string method = common_text(runs, [](const RunView& run) { return run.method(); });
+  if (!method.empty()) parts.push_back(method);
   const std::string name = common("/name");
   std::string heading;
   for (const std::string& part : parts) heading += (heading.empty() ? "" : ", ") + part;

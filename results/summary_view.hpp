@@ -34,6 +34,9 @@ class RunView {
   std::optional<std::pair<double, double>> interval(const std::string& name) const;
   /// The scenario's value at the pointer as text; empty where there is none.
   std::string text(const std::string& pointer) const;
+  /// Its algorithm's name; of a method in Python that of its function, or of its file: "slow_momentum
+  /// (Python)".
+  std::string method() const;
   /// "simulated", or "wall" of a real run.
   std::string clock() const;
   const nlohmann::ordered_json& scenario() const { return scenario_; }

@@ -21,7 +21,7 @@ void reject_name(const std::string& name, const std::string& kind, const std::ve
   const std::string guess = nearest(name, names);
   const bool vowel = std::string_view("aeiou").find(kind.front()) != std::string_view::npos;
   reject("name", (vowel ? "is not an " : "is not a ") + kind,
-         (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(names));
+         (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Choose " + one_of(names));
 }
 
 }  // namespace simsgd

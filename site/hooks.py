@@ -163,6 +163,7 @@ def on_post_page(output, page, config):
     scripts = f"<script>{SEARCH % up}</script>" + "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
     output = PICTURE.sub(THEMED, output)
     output = re.sub(r"<pre>.*?</pre>", marked, output, flags=re.S)
+    output = re.sub(r"<th\b.*?</th>", lambda match: match[0].replace("_", "_<wbr>"), output, flags=re.S)  # names of metrics may break
     output = TIMELINE.sub(lambda match: (ROOT / "docs" / match[1]).read_text(), output)
     output = output.replace("</head>", f"<style>{STYLE}{TIMELINE_STYLE}</style></head>", 1)
     return re.sub(r'(<script src="[^"]*javascripts/bundle)', lambda match: scripts + match[1], output, count=1)

@@ -32,9 +32,10 @@ struct OkTopKOptions : SparsificationOptions {
   void fields(Fields& f) {
     density_fields(f);
     f.whole("threshold_interval", threshold_interval,
-            "T: steps after which the thresholds of the k largest are computed anew")
+            "T: steps after which the thresholds of the k largest are recomputed")
         .at_least(1);
-    f.whole("region_interval", region_interval, "R: steps after which the regions of indices are chosen anew")
+    f.whole("region_interval", region_interval,
+            "R: steps after which the regions of indices are chosen again")
         .at_least(1);
     message_fields(f);
     f.choice("all_gather", all_gather, all_gather_schedules(), "Schedule of the all-gather");

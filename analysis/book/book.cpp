@@ -188,7 +188,7 @@ Lines read_lines(const std::string& file) {
     for (const auto& each : json.items()) lines[each.key()] = line_from(each.value());
   } catch (const nlohmann::json::exception& error) {
     throw ConfigError({file, "", "is not a file of judged lines", error.what(),
-                       "Write it anew with `simsgd book --record`"});
+                       "Write it again with `simsgd book --record`"});
   }
   return lines;
 }

@@ -43,7 +43,7 @@ struct FitSection {
     f.whole("draws", fit.draws, "Draws of the bootstrap").at_least(0).at_most(10000);
     f.whole(
          "starts", fit.starts,
-         "Places inside the bounds from which a fit goes down: the best of 32 times as many points of Sobol's sequence, and then the best of all with one parameter elsewhere; 1: the middle alone. A fit of runs looks at this many and goes down from the best, as each costs a simulation of every measurement")
+         "Points inside the bounds from which a fit descends: the best of 32 times as many points of Sobol's sequence, then the best of all with one parameter changed; 1: only the middle. A fit of runs looks at this many points and descends from the best, because each costs a simulation of every measurement")
         .at_least(1)
         .at_most(10000)
         .by_rule("6; 1 where runs are simulated");

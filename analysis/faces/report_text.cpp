@@ -9,6 +9,7 @@
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/table.hpp"
 #include "analysis/questions/tables.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd::faces {
@@ -117,8 +118,9 @@ std::string report_csv(const Report& report) {
 std::string report_markdown(const Report& report) {
   std::string text = "# " + escaped(report.store) + "\n";
   for (const StudyReport& study : report.studies) {
-    text += fmt::format("\n## {}\n\n{} points, {} done, {} failed; up to {} seeds each.\n",
-                        escaped(study.name), study.points, study.done, study.failed, study.seeds);
+    text += fmt::format("\n## {}\n\n{}, {} done, {} failed; {} each.\n", escaped(study.name),
+                        counted(study.points, "point"), study.done, study.failed,
+                        study.seeds == 1 ? "one seed" : fmt::format("up to {} seeds", study.seeds));
     for (const std::string& error : study.errors) text += "- failed: " + escaped(error) + "\n";
     for (const std::string& note : study.notes) text += "\n" + escaped(note) + "\n";
     if (study.headline) text += "\n### What is best\n\n" + formatted(*study.headline, TableFormat::md);

@@ -1,4 +1,5 @@
 #include "analysis/frame/frame.hpp"
+#include "sim/base/counted.hpp"
 
 #include <fmt/format.h>
 
@@ -90,7 +91,7 @@ const ResultStudy& study_asked(const StoredResults& results, const FrameQuestion
     names.push_back(each.name);
     if (question.study.empty() || each.name == question.study || each.id == question.study) {
       found.push_back(&each);
-      ids.push_back(fmt::format("{} ({}, {} points)", each.id, each.name, each.points.size()));
+      ids.push_back(fmt::format("{} ({}, {})", each.id, each.name, counted(each.points.size(), "point")));
     }
   }
   if (found.size() == 1) return *found.front();

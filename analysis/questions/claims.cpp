@@ -336,20 +336,19 @@ std::string claims_text(const std::vector<ClaimVerdict>& verdicts) {
 }
 
 std::string claims_markdown(const std::vector<ClaimVerdict>& verdicts, const std::string& command) {
-  std::string page = fmt::format(
+  std::string page =
       "# Claims of the papers, tested\n\n"
-      "Which claims of papers hold when everything that their authors do not tell is varied? This page is printed by\n\n"
-      "```\n{}\n```\n\n"
+      "Which claims of papers hold when everything that their authors do not tell is varied?\n\n"
       "A claim is judged in many settings, which vary what its authors do not tell. Each section says which values were taken, and why;\n"
       "they were chosen before a verdict was seen. A claim is reproduced in a setting where all its comparisons hold. An effect within\n"
       "its 95 % interval over seeds (Student, paired), or within the noise that the study gives, counts as none. A verdict is that of at\n"
-      "least two thirds of the settings. Where there is none, the one or two inputs are named that tell the settings apart best.\n",
-      command);
+      "least two thirds of the settings. Where there is none, the one or two inputs are named that tell the settings apart best.\n";
   page += markdown::heading({"claim", "", "verdict", "reproduced in"});
   for (const ClaimVerdict& each : verdicts)
     page += markdown::row_text({fmt::format("[{}](../scenarios/claims/{})", each.claim.id, file_name(each)),
                                 each.claim.text, verdict_text(each), reproduced_text(each.counts)});
   for (const ClaimVerdict& each : verdicts) page += section_text(each);
+  page += fmt::format("\n## The command that prints this page\n\n```\n{}\n```\n", command);
   return page;
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "analysis/questions/tables.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 #include "sim/recording/metrics.hpp"
@@ -48,14 +49,14 @@ std::vector<std::string> notes_of(const frame::Frame& frame, std::size_t done) {
 StudyReport report_of(const frame::Frame& frame, const std::vector<std::string>& charts) {
   const ResultStudy& study = frame.study();
   const Grid grid = make_grid(frame);
-  StudyReport made{study.name, study.file, study.points.size(), 0, 0, grid.seeds, {}, {}, {}, {}, {}, "",
+  StudyReport made{study.name, study.file, frame.rows().size(), 0, 0, grid.seeds, {}, {}, {}, {}, {}, "",
                    {},         study.id};
   for (std::size_t i = 0; i < grid.axes.size(); ++i) made.axes.push_back(grid.axis(i));
   if (grid.series) made.series = made.axes[*grid.series].field;
-  for (const ResultPoint& point : study.points) {
-    if (point.status == RunStatus::ok) ++made.done;
-    if (!point.status || point.status == RunStatus::ok) continue;
-    if (++made.failed <= kMostErrors) made.errors.push_back(point.label + ": " + point.error);
+  for (const ResultPoint* point : frame.rows()) {
+    if (point->status == RunStatus::ok) ++made.done;
+    if (!point->status || point->status == RunStatus::ok) continue;
+    if (++made.failed <= kMostErrors) made.errors.push_back(point->label + ": " + point->error);
   }
   if (made.done > 0 && grid.averaged.empty()) made.headline = headline_of(frame);
   for (const std::string& axis : grid.averaged)
@@ -79,7 +80,7 @@ StudyReport report_of(const frame::Frame& frame, const std::vector<std::string>&
 
 std::string quoted(const std::string& argument) {
   const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("._-/", c);
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("._-/=", c);
   };
   if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return argument;
   std::string text = "'";
@@ -115,8 +116,8 @@ std::vector<std::string> chart_names() {
   return names;
 }
 
-Report make_report(const std::vector<ResultStudy>& studies, const frame::RunDetails& details,
-                   const std::string& store, const std::vector<std::string>& charts) {
+Report make_report(const std::vector<frame::Frame>& frames, const std::string& store,
+                   const std::vector<std::string>& charts) {
   const std::vector<std::string> names = chart_names();
   std::vector<InputError> errors;
   for (const std::string& chart : charts)
@@ -127,13 +128,22 @@ Report make_report(const std::vector<ResultStudy>& studies, const frame::RunDeta
     }
   if (!errors.empty()) throw ConfigError(std::move(errors));
   Report report{store, {}};
-  for (const ResultStudy& study : studies) report.studies.push_back(report_of({study, details}, charts));
+  for (const frame::Frame& frame : frames) report.studies.push_back(report_of(frame, charts));
   return report;
+}
+
+Report make_report(const std::vector<ResultStudy>& studies, const frame::RunDetails& details,
+                   const std::string& store, const std::vector<std::string>& charts) {
+  std::vector<frame::Frame> frames;
+  for (const ResultStudy& study : studies) frames.emplace_back(study, details);
+  return make_report(frames, store, charts);
 }
 
 std::string command_of(const Report& report, const Chart& chart) {
   if (!report.command.empty()) return report.command;
-  return fmt::format("simsgd report {} --chart {} --figures figures", quoted(report.store), chart.name);
+  std::string command = "simsgd report " + quoted(report.store);
+  for (const std::string& each : report.selection) command += " " + quoted(each);
+  return command + fmt::format(" --chart {} --figures figures", chart.name);
 }
 
 std::vector<std::vector<Cell>> rows_shown_first(const Chart& chart) {
@@ -262,7 +272,7 @@ Table studies_table(const StoredResults& results, const std::string& file) {
 Table points_table(const Frame& frame) {
   Table table;
   const std::vector<std::string> metrics = metrics_of(frame.rows());
-  table.title = fmt::format("{}: {} points", frame.study().name, frame.rows().size());
+  table.title = frame.study().name + ": " + counted(frame.rows().size(), "point");
   table.header = {"point", "", "state"};
   table.align = "lll";
   for (std::size_t row = 0; row < frame.rows().size(); ++row) {

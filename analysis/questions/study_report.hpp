@@ -34,12 +34,16 @@ struct Report {
   std::string store;  ///< file, as it was named
   std::vector<StudyReport> studies = {};
   std::string command = {};  ///< what makes its charts again; empty: `simsgd report` of the store
+  std::vector<std::string> selection = {};  ///< options of that command that chose study and points
 };
 
 /// Names that --chart takes.
 std::vector<std::string> chart_names();
 
 /// `charts`: names of those that are wanted; all, if empty. Throws ConfigError where there is no such chart.
+Report make_report(const std::vector<frame::Frame>& frames, const std::string& store,
+                   const std::vector<std::string>& charts = {});
+/// The same of all points of these studies.
 Report make_report(const std::vector<ResultStudy>& studies, const frame::RunDetails& details,
                    const std::string& store, const std::vector<std::string>& charts = {});
 

@@ -1,4 +1,5 @@
 #include "analysis/questions/tables.hpp"
+#include "sim/base/counted.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -157,7 +158,7 @@ std::string how_sure(const Field& field) {
     return found;
   };
   const auto others = [](const char* what, std::size_t all) {
-    return fmt::format("{} with {} other{}", what, all, all == 1 ? "" : "s");
+    return fmt::format("{} with {}", what, counted(all, "other"));
   };
   const std::size_t ties = count(statistics::Verdict::tie), undecided = count(statistics::Verdict::undecided);
   if (ties > 0 && undecided > 0) return others("tie or undecided", ties + undecided);

@@ -15,6 +15,7 @@
 #include "analysis/runs/run_row.hpp"
 #include "scenarios/language/point_loader.hpp"
 #include "scenarios/language/scenario_loader.hpp"
+#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -322,7 +323,7 @@ std::string check_file(const std::string& path, const Overrides& overrides, cons
   const Examination found = examine(study, points_to_examine(study), settings.jobs, settings.interrupted);
   if (!found.failures.empty())
     throw RunError(fmt::format("{} cannot be examined: {}", study.file, found.failures.front()));
-  return study.axes.empty() ? "a scenario" : fmt::format("a study of {} points", study.points.size());
+  return study.axes.empty() ? "a scenario" : "a study of " + counted(study.points.size(), "point");
 }
 
 }  // namespace simsgd

@@ -29,11 +29,11 @@ def _add(function: Callable[..., Any], parts: Dict[str, str]) -> None:
         raise InputError(f"A method is a function with a name, written with def, and not {function!r:.60}")
     if function.__closure__:
         raise InputError(f"{function.__name__} uses {', '.join(function.__code__.co_freevars)} of the function around it, which "
-                         "the program does not have. Hand it over in options.")
+                         "the program does not have. Pass it in options.")
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
-        raise InputError(f"The source of {function.__name__} is not to be had (typed at a prompt?). Write it to a file, or use a "
+        raise InputError(f"The source of {function.__name__} cannot be read (was it typed at a prompt?). Write it to a file, or use a "
                          "notebook.") from None
     for name in _names(function.__code__):
         if name in parts or name not in function.__globals__:  # an attribute, a builtin, or an error that the run tells
@@ -61,5 +61,5 @@ def _literal(value: Any, name: str) -> str:
     with contextlib.suppress(Exception):
         if (eval(text, {}) == value) is True:  # what the program will make of it
             return text
-    raise InputError(f"The method refers to {name}, a {type(value).__name__}, which the program does not have. Hand it over in "
+    raise InputError(f"The method refers to {name}, a {type(value).__name__}, which the program does not have. Pass it in "
                      "options, or make it in the method.")

@@ -95,7 +95,7 @@ class StudyResults:
         formats = {".csv": "csv", ".jsonl": "json"}
         chosen = formats.get(os.path.splitext(path)[1])
         if not chosen:
-            raise InputError(f"{path} ends in no format. Use {', '.join(formats)}")
+            raise InputError(f"{path} has no known ending. Use {', '.join(formats)}")
         self.table("export", *flags({"output": path, "format": chosen, "study": study}))
 
     def frame(self, study: Optional[str] = None) -> Any:

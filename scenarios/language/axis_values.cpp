@@ -104,10 +104,16 @@ namespace {
 
 using Shows = std::function<bool(const std::string& key)>;
 
+bool is_python(const Json& object) { return object.contains("name") && object["name"] == "python"; }
+
 std::string name_of(const Json& object) {
+  const auto said = [&](const char* key) { return object.contains(key) && object[key].is_string(); };
+  // A method in Python is called by its function, or else by its file.
+  if (is_python(object) && !said("function") && said("file"))
+    return std::filesystem::path(object["file"].get<std::string>()).stem().string();
   std::string name;
-  for (const char* key : {"use", "name", "function"})  // a method in Python is called by its function
-    if (object.contains(key) && object[key].is_string()) name = object[key].get<std::string>();
+  for (const char* key : {"use", "name", "function"})
+    if (said(key)) name = object[key].get<std::string>();
   return name;
 }
 
@@ -149,7 +155,8 @@ std::string text_of(const Json& value) {
     const auto text = value.get<std::string>();
     return text.ends_with(".json") ? std::filesystem::path(text).stem().string() : text;
   }
-  if (value.is_object()) return object_text(value, [](const std::string&) { return true; });
+  if (value.is_object())
+    return object_text(value, [&](const std::string& key) { return key != "file" || !is_python(value); });
   if (!value.is_array()) return value.dump();
   if (value.empty()) return "none";
   const bool plain =

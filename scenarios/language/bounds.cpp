@@ -74,9 +74,9 @@ void check_workers(const Reader& reader) {
   if (!reader.usable("/cluster/workers")) return;
   const std::int64_t workers = reader.value("/cluster/workers").get<std::int64_t>();
   if (workers > kMostWorkers)
-    reader.error("/cluster/workers",
-                 fmt::format("is more than the {} workers that a run can have", kMostWorkers),
-                 "Every worker has a stack of its own; simsgd bench costs schedules for more");
+    reader.error(
+        "/cluster/workers", fmt::format("is more than the {} workers that a run can have", kMostWorkers),
+        "Use fewer workers; simsgd bench costs the schedules of larger clusters without simulating workers");
   else if (!address_space_left(static_cast<std::size_t>(workers) * kStackBytesOfWorker))
     reader.error("/cluster/workers",
                  fmt::format("need {} of address space for their stacks, more than this process may use",

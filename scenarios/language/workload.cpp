@@ -134,7 +134,8 @@ Distribution read_factor(const Reader& reader, const WorkloadSection& workload) 
   const bool times = workload.compute_time.present();
   const std::string key = times ? "compute_time" : "compute_factor";
   if (times && workload.compute_factor.present())
-    reader.error("/workload/compute_factor", "is given beside \"compute_time\"", "Keep one of the two");
+    reader.error("/workload/compute_factor", "is given together with \"compute_time\"",
+                 "Keep one of the two");
   auto factor = reader.attempt("/workload", [&] {
     return times ? read_measured(workload.compute_time.json(), key, DrawUnit::seconds)
                  : read_measured(workload.compute_factor.json(), key, DrawUnit::factor);
@@ -152,8 +153,9 @@ void check_form(const Reader& reader, const WorkloadSection& workload) {
   const bool time = workload.step_time_s || cost;
   const std::string key = cost ? "step_cost" : "step_time";
   if (workload.step_time_s && cost)
-    reader.error("/workload/step_cost", "is given beside \"step_time\"", "Keep one of the two");
-  if (layers && time) reader.error("/workload/" + key, "is given beside \"layers\"", "Keep one of the two");
+    reader.error("/workload/step_cost", "is given together with \"step_time\"", "Keep one of the two");
+  if (layers && time)
+    reader.error("/workload/" + key, "is given together with \"layers\"", "Keep one of the two");
   if (!layers && !time)
     reader.error(
         "/workload", "lacks the key \"layers\"",
@@ -174,7 +176,7 @@ void check_form(const Reader& reader, const WorkloadSection& workload) {
       reader.error(std::string("/workload/") + each, "is about times of layers, and there are no \"layers\"",
                    "Remove it, or give the layers with their times");
   if (time && !workload.one_device.empty())
-    reader.error("/workload/one_device", "is given beside \"" + key + "\"", "Keep one of the two");
+    reader.error("/workload/one_device", "is given together with \"" + key + "\"", "Keep one of the two");
 }
 
 /// Times of layers that no one-device time gives a batch.

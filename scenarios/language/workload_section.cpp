@@ -66,7 +66,7 @@ namespace {
 /// A time by samples of one device; nothing where something is wrong with it.
 std::optional<OneDeviceTime> law_of(const Reader& reader, const OneDeviceSection& entry,
                                     const std::string& pointer) {
-  if (entry.batch) reader.error(pointer + "/batch", "has no effect beside \"step_cost\"", "Remove it");
+  if (entry.batch) reader.error(pointer + "/batch", "has no effect together with \"step_cost\"", "Remove it");
   auto law = read_step_cost(reader, pointer + "/step_cost", *entry.step_cost);
   if (!law) return std::nullopt;
   return OneDeviceTime{.device = entry.device,

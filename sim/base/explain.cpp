@@ -238,9 +238,8 @@ void explain_value(const Json& schema, const Json& written, std::vector<Explanat
       values == schema.end() || std::find(values->begin(), values->end(), written) != values->end();
   if (in_values && (only == schema.end() || *only == written)) return;
   const std::vector<std::string> valid = valid_values(schema);
-  all.push_back({"", "is not valid here",
-                 suggestion(quoted_or_plain(written), valid) +
-                     (valid.size() == 1 ? "Valid is " : "Valid are ") + one_of(valid)});
+  all.push_back(
+      {"", "is not valid here", suggestion(quoted_or_plain(written), valid) + "Choose " + one_of(valid)});
 }
 
 std::string wanted_number(const Json& schema, double found) {

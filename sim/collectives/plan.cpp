@@ -334,7 +334,8 @@ bool Plan::aggregates() const {
 FidelityChoice Plan::choose_beside_computing(Fidelity asked) const {
   const std::string why = "GPU links are slower while their GPUs compute";
   if (library_.measured_s)
-    return {Fidelity::closed, false, "measured without computing beside it, which is taken to cost nothing"};
+    return {Fidelity::closed, false,
+            "measured without computing at the same time, which is assumed to cost nothing"};
   if (asked == Fidelity::messages) return {asked, true, "asked for"};
   if (asked == Fidelity::closed || asked == Fidelity::steps)
     return {asked, false, "asked for, but approximate: " + why};

@@ -348,7 +348,7 @@ void add_overhead_metrics(std::vector<Metric>& all) {
     all.push_back(
         {traffic_name(kTraffic) + "_communication_overhead_s", "s",
          fmt::format(
-             "Per step: what the worker lost to collectives with {}, but for waiting for others to come: bytes on their way, host work, and computing that they slowed. Part of communication_exposed_s and host_s.",
+             "Per step: what the worker lost to collectives with {}, except waiting for others: bytes on their way, host work, and computing that they slowed. Part of communication_exposed_s and host_s.",
              traffics()[index].plural),
          overhead_s<kTraffic>, Better::less});
   });

@@ -144,7 +144,7 @@ TEST_CASE("what is wrong is named with its way, and what would be right") {
   CHECK(wrong({{"end", true}}) == "/end: has the wrong type. Write \"20 ms\" or 0.02 (seconds)");
   CHECK(wrong({{"on", 1}}) == "/on: has the wrong type. Write true or false");
   CHECK(wrong({{"word", 1}}) == "/word: has the wrong type. Write text");
-  CHECK(wrong({{"colour", "blue"}}) == "/colour: is not valid here. Valid are red or green");
+  CHECK(wrong({{"colour", "blue"}}) == "/colour: is not valid here. Choose red or green");
   CHECK(wrong({{"numbers", {1, -1}}}) == "/numbers/1: is out of range. Write a number of at least 0");
   CHECK(wrong({{"numbers", Json::array()}}) == "/numbers: is too short. Give at least 1 element");
   CHECK(wrong({{"numbers", 1}}) == "/numbers: has the wrong type. Write a list");

@@ -102,4 +102,30 @@ TEST_CASE("lines go on below where their text began") {
   CHECK(wrapped("± ± ± ± ± ± ± ± ± ± ± ± ± ± ±", 30) == "± ± ± ± ± ± ± ± ± ± ± ± ± ± ±");
 }
 
+TEST_CASE("columns of a table that do not fit stand below, with the names of the rows") {
+  Table table;
+  table.title = "throughput of late: mean over 5 seeds";
+  table.header = {"algorithm", "nobody", "a tenth", "slow node"};
+  table.rows = {{"local_sgd", "6,992.6", "5,024.1", "3,704.2"}, {"ad_psgd", "7,156.2", "6,266.2", "6,373.0"}};
+  table.notes = {"* is the best one of its column"};
+  CHECK(table_text(table, 0) == formatted(table, TableFormat::text));
+  CHECK(table_text(table, 80) == formatted(table, TableFormat::text));
+  CHECK(table_text(table, 30) == R"(throughput of late: mean over
+5 seeds
+
+algorithm   nobody  a tenth
+---------------------------
+local_sgd  6,992.6  5,024.1
+ad_psgd    7,156.2  6,266.2
+
+algorithm  slow node
+--------------------
+local_sgd    3,704.2
+ad_psgd      6,373.0
+
+* is the best one of its
+column
+)");
+}
+
 }  // namespace simsgd::test::cli_terminal

@@ -70,7 +70,7 @@ TEST_CASE("a Markov chain that changes its state too often is refused, with the 
   CHECK(
       rejection(
           [] { stragglers(R"({"name": "markov", "slow_steps": 1, "fast_steps": 5, "factor": 2})", 2); }) ==
-      "/slow_steps: and \"fast_steps\" are too short: 1/slow_steps + 1/fast_steps is above 1. Make one of them longer, such as 2 and 2; k_of_p draws every step anew");
+      "/slow_steps: and \"fast_steps\" are too short: 1/slow_steps + 1/fast_steps is above 1. Make one of them longer, such as 2 and 2; k_of_p draws each step independently");
   CHECK(rejection([] { stragglers(R"({"name": "markov", "slow_steps": 9, "fast_steps": 5})", 2); }) ==
         "/factor: is missing. Give \"factor\", \"delay\" or both");
 }

@@ -116,9 +116,9 @@ TEST_CASE("options that a trace does not know are refused") {
       rejection([] { replay(kDelays, R"(, "relative": true)"); }) ==
       "/relative: cannot be combined with a trace, whose columns have their own units. Leave it out; the column \"factor\" is relative to the compute time");
   CHECK(rejection([] { replay(kDelays, R"(, "repeat": "forever")"); }) ==
-        "/repeat: is not valid here. Valid are loop, end or resample");
+        "/repeat: is not valid here. Choose loop, end or resample");
   CHECK(rejection([] { replay(kDelays, R"(, "rank_mapping": "any")"); }) ==
-        "/rank_mapping: is not valid here. Valid are exact or modulo");
+        "/rank_mapping: is not valid here. Choose exact or modulo");
 }
 
 }  // namespace simsgd::test::cluster_trace

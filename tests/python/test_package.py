@@ -217,7 +217,7 @@ class Studies(unittest.TestCase):
                 self.assertEqual(len(text.strip().split("\n")), lines, text[:300])
         for line in text.strip().split("\n"):
             json.loads(line)
-        with self.assertRaisesRegex(simsgd.InputError, "ends in no format. Use .csv, .jsonl"):
+        with self.assertRaisesRegex(simsgd.InputError, "has no known ending. Use .csv, .jsonl"):
             results.export("rows.xls")
         for form, begins in (("latex", "\\begin{tabular}"), ("md", "|")):
             self.assertIn(begins, results.table("table", "--metric", "throughput_samples_per_s", "--format", form))

@@ -1,6 +1,7 @@
 // The verb `report` from outside: what it writes, what it says where something is missing, its exit codes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -74,6 +75,26 @@ TEST_CASE("tables need no Node; a page and figures say what is missing, and writ
   CHECK(nowhere.err.find("needs a file for its page. Name it with -o R.html") != std::string::npos);
   CHECK(run_simsgd({"report", database, "--format", "csv", "--chart", "speed"}).code == 2);
   CHECK(run_simsgd({"report", folder.path("none.db"), "--format", "csv"}).code == 2);
+}
+
+TEST_CASE("--where draws only some points, and the command below a chart repeats it") {
+  const Folder folder;
+  const std::string study = folder.write_json("s.json", small_study({2, 4})), database = folder.path("s.db");
+  REQUIRE(run_simsgd({"sweep", "run", study, "-o", database}).code == 0);
+  const Ended of_four = run_simsgd({"report", database, "--format", "md", "--chart", "throughput", "--study",
+                                    "small", "--where", "workers=4"});
+  CHECK(of_four.out.find("\n1 point, 1 done, 0 failed; one seed each.\n") != std::string::npos);
+  CHECK(of_four.out.find(" --study small --where workers=4 --chart throughput --figures figures\n") !=
+        std::string::npos);
+  const Ended both = run_simsgd({"report", database, "--format", "csv", "--chart", "breakdown"});
+  const Ended of_two =
+      run_simsgd({"report", database, "--format", "csv", "--chart", "breakdown", "--where", "workers=2"});
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  CHECK(lines(both.out) - 1 == 2 * (lines(of_two.out) - 1));
+  const Ended wrong = run_simsgd({"report", database, "--format", "md", "--where", "workers=128"});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("--where: is not a value of cluster/workers. Found: 128. Choose 2 or 4.") !=
+        std::string::npos);
 }
 
 TEST_CASE("a page is whole or not there") {

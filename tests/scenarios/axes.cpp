@@ -61,7 +61,19 @@ TEST_CASE("coordinates are called by what they choose") {
   CHECK(value_label(nullptr) == "null");
 }
 
+TEST_CASE("a method in Python is called by its file, which is shown where a shipped method has that name") {
+  const Json shipped = {{"name", "local_sgd"}}, same = {{"name", "python"}, {"file", "a/local_sgd.py"}},
+             own = {{"name", "python"}, {"file", "a/mine.py"}};
+  const std::map<std::string, std::string> labels =
+      value_labels({{"shipped", &shipped}, {"same", &same}, {"own", &own}});
+  CHECK(labels.at("shipped") == "local_sgd");
+  CHECK(labels.at("same") == "local_sgd (file a/local_sgd.py)");
+  CHECK(labels.at("own") == "mine");
+}
+
 TEST_CASE("stragglers and links are told in words, not in JSON") {
+  CHECK(value_label({{"name", "python"}, {"file", "a/slow_momentum.py"}}) == "slow_momentum");
+  CHECK(value_label({{"name", "python"}, {"file", "a/all.py"}, {"function", "mine"}}) == "mine");
   CHECK(value_label(Json::array()) == "none");
   CHECK(value_label(Json::object()) == "default");
   CHECK(value_label(Json::parse(R"([{"name": "constant", "factor": 1.5, "workers": [3]}])")) ==

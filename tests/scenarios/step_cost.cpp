@@ -239,8 +239,9 @@ TEST_CASE("what says too much, too little or nothing is refused") {
           "/fixed: is out of range. Found: -1. Write a number of at least 0, such as \"20 ms\" or 0.02 (seconds).");
   Json both = measured(kAffine);
   both["workload"]["one_device"][0]["batch"] = 8;
-  CHECK(errors_of(both) ==
-        "s.json:/workload/one_device/0/batch: has no effect beside \"step_cost\". Found: 8. Remove it.");
+  CHECK(
+      errors_of(both) ==
+      "s.json:/workload/one_device/0/batch: has no effect together with \"step_cost\". Found: 8. Remove it.");
   both = measured(kAffine);
   both["workload"]["one_device"].push_back(
       {{"device", "D"}, {"batch", 8}, {"samples_per_s", 10}, {"source", "a test"}});
@@ -256,14 +257,14 @@ TEST_CASE("what says too much, too little or nothing is refused") {
   twice["workload"]["step_time"] = 1;
   CHECK(
       errors_of(twice) ==
-      "s.json:/workload/step_cost: is given beside \"step_time\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
+      "s.json:/workload/step_cost: is given together with \"step_time\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
   Json layers = measured(kAffine);
   layers["workload"].erase("one_device");
   layers["workload"]["step_cost"] = kAffine;
   layers["workload"]["parameters"] = 1e6;
   CHECK(
       errors_of(layers) ==
-      "s.json:/workload/step_cost: is given beside \"layers\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
+      "s.json:/workload/step_cost: is given together with \"layers\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
 }
 
 }  // namespace simsgd::test::scenarios_step_cost

@@ -133,7 +133,7 @@ TEST_CASE("impossible switch trees are rejected in words") {
   CHECK(error_of("switch_tree", railed_nodes(4), {{"ports", 3}, {"shape", "chain"}}) ==
         "/ports: are too few to connect a node with 2 NICs. Give at least 4");
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"shape", "ring"}}) ==
-        "/shape: is not valid here. Valid are tree or chain");
+        "/shape: is not valid here. Choose tree or chain");
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"shape", "chain"}, {"oversubscription", 2}}) ==
         "/oversubscription: has no effect in a chain. Give the bandwidth as \"uplink\"");
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"uplink", 1e9}, {"oversubscription", 2}}) ==

@@ -31,8 +31,8 @@ TEST_CASE("import prints a table, and says on stderr what it made of each file")
         "time_s,all_reduce,4,,8,3e-06,,1,,a.log,5,m\n");
   CHECK(outcome.err ==
         "a.log: 2 measurements (osu)\n"
-        "  1 tables\n"
-        "  WARNING: 1 lines outside of tables\n");
+        "  tables (1)\n"
+        "  WARNING: lines outside of tables (1)\n");
 }
 
 TEST_CASE("import -o writes the same table, and reads it again; --json is one document") {

@@ -106,8 +106,9 @@ struct CommonFactor {
         .required()
         .at_least(0)
         .at_most(kLargestNoiseCv);
-    f.number("correlation_steps", correlation_steps,
-             "After this many steps the correlation of the logarithm is 1/e; 0: drawn anew in each step")
+    f.number(
+         "correlation_steps", correlation_steps,
+         "After this many steps the correlation of the logarithm is 1/e; 0: each step is drawn independently")
         .at_least(0)
         .at_most(1e9);
   }

@@ -93,7 +93,7 @@ MadeStraggler make_markov(const MarkovOptions& options, const StragglerCommon& c
                           const StragglerSetup&) {
   if (1 / options.slow_steps + 1 / options.fast_steps > 1)
     reject("slow_steps", "and \"fast_steps\" are too short: 1/slow_steps + 1/fast_steps is above 1",
-           "Make one of them longer, such as 2 and 2; k_of_p draws every step anew");
+           "Make one of them longer, such as 2 and 2; k_of_p draws each step independently");
   if (!options.factor && !options.delay) reject("factor", "is missing", "Give \"factor\", \"delay\" or both");
   MarkovStraggler::Settings settings;
   settings.slow_steps = options.slow_steps;

@@ -121,7 +121,7 @@ Header read_header(const std::vector<std::string_view>& fields) {
     if (found == kNames.end()) {
       const std::string guess = nearest(std::string(fields[field]), valid);
       reject_trace(fmt::format("has the unknown column \"{}\"", fields[field]),
-                   (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(valid));
+                   (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Choose " + one_of(valid));
     }
     auto& place = header[static_cast<std::size_t>(found - kNames.begin())];
     if (place) reject_trace(fmt::format("has the column \"{}\" twice", *found), "Leave one of them out");
@@ -276,10 +276,10 @@ struct TraceOptions {
         .required();
     f.choice(
         "repeat", repeat, {{"loop", Repeat::loop}, {"end", Repeat::end}, {"resample", Repeat::resample}},
-        "After the last step of the trace: \"loop\" begins again, \"end\" delays nobody; \"resample\": the run is made of blocks of the trace's steps, drawn with replacement by the seed, all workers together");
+        "After the last step of the trace: \"loop\" begins again; with \"end\" no worker is late any more; \"resample\" makes the run of blocks of the trace's steps, drawn with replacement by the seed, for all workers together");
     f.whole(
          "block", block,
-         "A block has this many steps, with \"resample\": several times as many as times stay correlated for")
+         "With \"resample\" a block has this many steps; choose several times as many as times stay correlated for")
         .at_least(1);
     f.choice(
         "rank_mapping", exact, {{"exact", true}, {"modulo", false}},
