@@ -233,15 +233,18 @@ Json errors_in(const Points& part, const std::function<void(const SweepPoint&)>&
   return errors;
 }
 
-// Each point is loaded once, for its key and, where it is asked for, its job.
-Json look_at_part(const Study& study, const Points& part, const Wanted& runs) {
+// Each point is loaded once, for its key and its job, where these are asked for. Making the key takes longer
+// than all the rest.
+Json look_at_part(const Study& study, const Points& part, bool with_keys, const Wanted& runs) {
   PointLoader loader(study, study.known.get());
   Json keys = Json::array(), estimates = Json::array();
   Json errors = errors_in(part, [&](const SweepPoint& point) {
     const Scenario& scenario = loader.load(point.point);
     SweepPoint keyed = point;
-    keyed.key = run_key_of_text(loader.text());
-    keys.push_back({point.position, keyed.key});
+    if (with_keys) {
+      keyed.key = run_key_of_text(loader.text());
+      keys.push_back({point.position, keyed.key});
+    }
     if (!runs || !runs(keyed)) return;
     const Job& job = loader.job();
     const Examined seen = examined(job);
@@ -266,10 +269,8 @@ std::vector<InputError> errors_of(std::vector<Json> found) {
   return errors;
 }
 
-}  // namespace
-
-Examination examine(const Study& study, std::vector<SweepPoint>& points, int jobs, const Wanted& runs,
-                    const std::function<bool()>& interrupted, const PointsReady& ready) {
+Examination examine(const Study& study, std::vector<SweepPoint>& points, int jobs, bool with_keys,
+                    const Wanted& runs, const std::function<bool()>& interrupted, const PointsReady& ready) {
   const std::vector<Points> parts = in_parts(points, jobs);
   std::vector<Json> errors;
   std::size_t done = 0;
@@ -277,7 +278,7 @@ Examination examine(const Study& study, std::vector<SweepPoint>& points, int job
   std::map<std::size_t, std::string> keys;
   run_in_children(
       parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
-      [&](std::size_t i) { return text_of(look_at_part(study, parts[i], runs)); },
+      [&](std::size_t i) { return text_of(look_at_part(study, parts[i], with_keys, runs)); },
       [&](std::size_t i, const ChildEnd& end) {
         if (ready) ready(done += parts[i].size());
         if (end.kind != ChildEnd::Kind::answered) {
@@ -292,7 +293,7 @@ Examination examine(const Study& study, std::vector<SweepPoint>& points, int job
       });
   if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
   // What ends a child that makes jobs need not end one that only loads.
-  if (!examination.failures.empty() && runs) {
+  if (!examination.failures.empty() && runs && with_keys) {
     const std::vector<SweepPoint> keyed = sweep_points(study, jobs, interrupted);
     for (SweepPoint& point : points) point.key = keyed[point.position].key;
   } else {
@@ -303,10 +304,16 @@ Examination examine(const Study& study, std::vector<SweepPoint>& points, int job
   return examination;
 }
 
+}  // namespace
+
+Examination examine(const Study& study, std::vector<SweepPoint>& points, int jobs, const Wanted& runs,
+                    const std::function<bool()>& interrupted, const PointsReady& ready) {
+  return examine(study, points, jobs, true, runs, interrupted, ready);
+}
+
 Examination examine(const Study& study, std::vector<SweepPoint> points, int jobs,
                     const std::function<bool()>& interrupted) {
-  return examine(
-      study, points, jobs, [](const SweepPoint&) { return true; }, interrupted);
+  return examine(study, points, jobs, false, [](const SweepPoint&) { return true; }, interrupted, {});
 }
 
 std::vector<SweepPoint> sweep_points(const Study& study, int jobs, const std::function<bool()>& interrupted) {

@@ -82,7 +82,7 @@ struct Examination {
 Examination examine(const Study& study, std::vector<SweepPoint>& points, int jobs,
                     const std::function<bool(const SweepPoint&)>& runs,
                     const std::function<bool()>& interrupted, const PointsReady& ready = {});
-/// The same of points that will all run.
+/// The same of points that will all run, without their keys.
 Examination examine(const Study& study, std::vector<SweepPoint> points, int jobs,
                     const std::function<bool()>& interrupted = {});
 

@@ -17,7 +17,7 @@ std::unique_ptr<LockstepRun> LockstepRun::make(World& world, LedgerBook& ledgers
       job.cluster.device.communication_share.value_or(1) < 1)
     return nullptr;
   std::optional<StepTrace> trace = trace_steps(world);
-  if (!trace || (job.stop.steps < 2 && !trace->after.empty())) return nullptr;
+  if (!trace || (job.stop.steps < 2 && !trace->steps.after.empty())) return nullptr;
   std::map<GroupId, Split> splits = splits_of(*trace, world);
   if (splits.size() > 1 && job.network.has_jitter()) return nullptr;  // it depends on who is first
   for (AnyCollective& operation : trace->operations) {
@@ -59,6 +59,7 @@ LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Ste
       steps_(steps),
       heard_(heard),
       trace_(std::move(trace)),
+      unheard_(trace_.steps),
       splits_(std::move(splits)),
       in_time_order_(splits_.size() > 1),
       step_s_(world.job.workload.micro_batches * (world.times.forward_s + world.times.backward_s)),
@@ -66,6 +67,10 @@ LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Ste
       ranks_(clocks_.size()),
       marks_s_(heard, std::vector<double>(trace_.marks)) {
   only_ledgers_.attach(ledgers, {Topic::time, Topic::steps});
+  for (StepTrace::Actions* actions : {&unheard_.first, &unheard_.others, &unheard_.after})
+    std::erase_if(*actions, [](const StepTrace::Action& each) {
+      return each.kind == StepTrace::Action::Kind::mark || each.kind == StepTrace::Action::Kind::span;
+    });
   for (AnyCollective operation : trace_.operations) {
     splits_of_.push_back(&splits_.at(options_of(operation).group));
     std::vector<Prepared>& prepared = prepared_.emplace_back();
@@ -107,10 +112,12 @@ void LockstepRun::run() {
   for (std::size_t rank = 0; rank < clocks_.size(); ++rank) tell_ledger(rank, ranks_[rank].started);
 }
 
-const StepTrace::Actions& LockstepRun::actions_of(const Rank& state) const {
+const StepTrace::Actions& LockstepRun::actions_of(std::size_t rank) const {
   static const StepTrace::Actions kNone;
-  if (state.over) return trace_.after;
-  return state.step == 0 ? kNone : state.step == 1 ? trace_.first : trace_.others;
+  const Rank& state = ranks_[rank];
+  const StepTrace::Steps& steps = hears(rank) ? trace_.steps : unheard_;
+  if (state.over) return steps.after;
+  return state.step == 0 ? kNone : state.step == 1 ? steps.first : steps.others;
 }
 
 void LockstepRun::go_on(std::size_t rank) {
@@ -118,12 +125,13 @@ void LockstepRun::go_on(std::size_t rank) {
   Rank& state = ranks_[rank];
   feel_upcoming(rank);
   do {
-    const StepTrace::Actions& actions = actions_of(state);
+    const StepTrace::Actions& actions = actions_of(rank);
     while (state.next < actions.size()) {
       const Kind kind = actions[state.next].kind;
       const double from_s = clocks_[rank]->local();
       if (!act(rank, actions[state.next])) return;
       ++state.next;
+      if (!in_time_order_) continue;
       const bool moved = clocks_[rank]->local() > from_s;
       if ((kind == Kind::wait || kind == Kind::wait_idly || kind == Kind::spend ||
            (moved && (kind == Kind::delay || kind == Kind::begin))) &&
@@ -135,7 +143,6 @@ void LockstepRun::go_on(std::size_t rank) {
 
 // As SimClock::settle. False: others come first, and then the rank comes back.
 bool LockstepRun::catch_up(std::size_t rank) {
-  if (!in_time_order_) return true;
   const double now_s = clocks_[rank]->local();
   if (!due_.empty() && due_.front().time_s < now_s) {
     due_.put(static_cast<std::uint32_t>(rank), now_s);
@@ -160,7 +167,7 @@ bool LockstepRun::next_step(std::size_t rank) {
   state.next = 0;
   if (steps_.end.has_all(state.step)) {
     state.over = true;
-    return !trace_.after.empty();
+    return !trace_.steps.after.empty();
   }
   ++state.step;
   if (!crashes_.empty()) crashes_[rank].step_began();
@@ -219,7 +226,7 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
       break;
     case Kind::mark:
     case Kind::span:
-      if (hears(rank)) draw(rank, action);
+      draw(rank, action);
       break;
     case Kind::spend:
       spend(rank, action.activity,

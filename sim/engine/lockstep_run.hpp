@@ -84,7 +84,7 @@ class LockstepRun {
   void go_on(std::size_t rank);
   bool next_step(std::size_t rank);
   void end_step(std::size_t rank);
-  const StepTrace::Actions& actions_of(const Rank& state) const;
+  const StepTrace::Actions& actions_of(std::size_t rank) const;
   bool act(std::size_t rank, const StepTrace::Action& action);
   void draw(std::size_t rank, const StepTrace::Action& action);
   void begin_gradient(std::size_t rank);
@@ -121,6 +121,7 @@ class LockstepRun {
   std::size_t heard_;
   Observers only_ledgers_;
   StepTrace trace_;
+  StepTrace::Steps unheard_;             // those of the trace without marks and spans
   std::map<GroupId, Split> splits_;      // by the group of rank 0
   bool in_time_order_;                   // there are groups
   std::vector<const Split*> splits_of_;  // of each of the trace's operations

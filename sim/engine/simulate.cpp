@@ -77,7 +77,7 @@ class Simulation {
 Simulation::Simulation(const Job& job, const SimulationOptions& options)
     : job_(job),
       options_(options),
-      executor_(options.threads),
+      executor_(job.learner ? options.threads : 1),  // else nothing is computed
       transport_(job.cluster, options.time),
       interference_(job.cluster, transport_),
       groups_(job.workers()),

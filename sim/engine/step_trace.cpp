@@ -372,11 +372,9 @@ std::optional<StepTrace> trace_steps(World& world) {
   trace.operations = worker.operations();
   if (parts.size() != kSteps + 2 || !parts[0].empty() || !alike(trace.operations, parts[2], parts[3]))
     return std::nullopt;
-  trace.first = std::move(parts[1]);
-  trace.others = std::move(parts[2]);
-  trace.after = std::move(parts[4]);
+  trace.steps = {std::move(parts[1]), std::move(parts[2]), std::move(parts[4])};
   trace.marks = worker.most_marks();
-  for (const StepTrace::Actions* actions : {&trace.first, &trace.others, &trace.after})
+  for (const StepTrace::Actions* actions : {&trace.steps.first, &trace.steps.others, &trace.steps.after})
     trace.longest_wait = std::max(trace.longest_wait, longest_wait(*actions));
   return trace;
 }

@@ -44,8 +44,11 @@ struct StepTrace {
     bool operator==(const Action&) const = default;
   };
   using Actions = std::vector<Action>;
+  struct Steps {
+    Actions first, others, after;  ///< of the first step, of each other one, after the last
+  };
 
-  Actions first, others, after;              ///< of the first step, of each other one, after the last
+  Steps steps;
   std::vector<AnyCollective> operations;     ///< that they start; without contributions, of rank 0's groups
   std::vector<std::vector<GroupId>> groups;  ///< by rank: as it has asked for them
   std::size_t marks = 0;                     ///< in a step
