@@ -7,7 +7,7 @@
 
 namespace simsgd {
 
-void Agenda::put(double time_s, Turn turn, Action action) {
+void Agenda::put(double time_s, Turn turn, Action action, double now_s) {
   if (turn.kind == Turn::Kind::after) ++after_;
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(held_.size()));
@@ -16,7 +16,7 @@ void Agenda::put(double time_s, Turn turn, Action action) {
   const std::uint32_t place = free_.back();
   free_.pop_back();
   held_[place] = {as_number(turn), std::move(action), put_++, kNoPlace};
-  if (time_s <= instant_s_) return falls_due(time_s, place);
+  if (time_s <= std::max(instant_s_, now_s)) return falls_due(time_s, place);
   ++waiting_;
   if (time_s == chain_s_)
     held_[chain_end_].next = place;
@@ -42,10 +42,9 @@ void Agenda::falls_due(double time_s, std::uint32_t place) {
 
 double Agenda::next_s() const { return first_.empty() ? due_s_ : std::min(due_s_, first_.front().time_s); }
 
-Agenda::Batch Agenda::take(double now_s, Turn::Kind latest) { return take(now_s, latest, Batch()); }
-
-Agenda::Batch Agenda::take(double now_s, Turn::Kind latest, Batch used) {
-  used.actions.clear();
+void Agenda::take(double now_s, Turn::Kind latest, Batch& batch) {
+  batch.kind = Turn::Kind::signal;
+  batch.actions.clear();
   instant_s_ = now_s;
   while (!first_.empty() && not_after(first_.front().time_s, now_s)) {
     const Earliest::Entry chain = first_.front();
@@ -61,8 +60,8 @@ Agenda::Batch Agenda::take(double now_s, Turn::Kind latest, Batch used) {
   in_order_ = true;
   left_ = !due_.empty();
   const auto kind_of = [](const Due& due) { return static_cast<Turn::Kind>(due.turn >> 62U); };
-  if (due_.empty() || kind_of(due_.front()) > latest) return {Turn::Kind::signal, std::move(used.actions)};
-  Batch batch{kind_of(due_.front()), std::move(used.actions)};
+  if (due_.empty() || kind_of(due_.front()) > latest) return;
+  batch.kind = kind_of(due_.front());
   auto end = due_.begin();
   for (; end != due_.end() && kind_of(*end) == batch.kind; ++end) {
     batch.actions.push_back(std::move(held_[end->place].action));
@@ -73,7 +72,6 @@ Agenda::Batch Agenda::take(double now_s, Turn::Kind latest, Batch used) {
   for (const Due& entry : due_) due_s_ = std::min(due_s_, entry.time_s);
   left_ = !due_.empty();
   if (batch.kind == Turn::Kind::after) after_ -= batch.actions.size();
-  return batch;
 }
 
 }  // namespace simsgd

@@ -31,18 +31,17 @@ class Agenda {
  public:
   using Action = std::function<void()>;
 
-  void put(double time_s, Turn turn, Action action);
+  /// Nothing will be put down for an instant before `now_s`.
+  void put(double time_s, Turn turn, Action action, double now_s = 0);
   /// The earliest time that was put down and not served; infinity if none is left.
   double next_s() const;
   /// Takes what is due at `now_s` in order: all of one kind, the first that is due; nothing where that is
-  /// later than `latest`.
+  /// later than `latest`. In the place of what the batch holds.
   struct Batch {
     Turn::Kind kind = Turn::Kind::signal;
     std::vector<Action> actions;
   };
-  Batch take(double now_s, Turn::Kind latest = Turn::Kind::after);
-  /// `used`: a batch that is through, for its memory.
-  Batch take(double now_s, Turn::Kind latest, Batch used);
+  void take(double now_s, Turn::Kind latest, Batch& batch);
   /// The last `take` left something of the same instant.
   bool more_due() const { return left_; }
   /// Nothing of the model is left.
@@ -69,7 +68,8 @@ class Agenda {
   std::size_t waiting_ = 0;  // actions in these chains
   double chain_s_ = -1;      // of the chain that was put down last, if that still waits
   std::uint32_t chain_end_ = kNoPlace;
-  // Of the instant that is being served: what is put down for it takes no way through the heap.
+  // Of the instant that is being served, or comes next: what is put down for it takes no way through the
+  // heap.
   std::vector<Due> due_;
   std::vector<Held> held_;
   std::vector<std::uint32_t> free_;  // places in held_

@@ -154,8 +154,9 @@ bool LockstepRun::catch_up(std::size_t rank) {
 
 // What begins at this instant is felt from the next time on.
 void LockstepRun::feel_upcoming(std::size_t rank) {
-  std::deque<Slowdown::Started>& upcoming = ranks_[rank].upcoming;
-  for (; !upcoming.empty() && before(upcoming.front().at_s, clocks_[rank]->local()); upcoming.pop_front())
+  std::vector<Slowdown::Started>& upcoming = ranks_[rank].upcoming;
+  for (; !upcoming.empty() && before(upcoming.front().at_s, clocks_[rank]->local());
+       upcoming.erase(upcoming.begin()))
     clocks_[rank]->communicates(upcoming.front());
 }
 
@@ -346,7 +347,7 @@ void LockstepRun::start_following(std::size_t rank, std::uint64_t after) {
                                 .at_s = at_s,
                                 .seconds = prepared.predicted_s,
                                 .traffic = options_of(trace_.operations[what]).traffic});
-    state.following.pop_front();
+    state.following.erase(state.following.begin());
     world_.transport.have_passed(1, {});
     start(rank, number, at_s);
   }

@@ -54,8 +54,8 @@ class LockstepRun {
     StepCost cost;              // of the gradient
     double stop_s = 0, done_s = 0, beside_s = 0;  // of the last backward pass: nominal, and what goes on
     bool over = false;
-    std::deque<Following> following;         // on operations that are not known
-    std::deque<Slowdown::Started> upcoming;  // what its device will feel
+    std::vector<Following> following;         // on operations that are not known; few
+    std::vector<Slowdown::Started> upcoming;  // what its device will feel; few
   };
   // Started by somebody, and waited for by somebody, perhaps.
   struct Operation {

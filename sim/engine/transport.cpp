@@ -47,7 +47,8 @@ void Transport::wake_at(double time_s, int rank, std::function<void()> wake) {
 }
 
 void Transport::put(double time_s, Turn turn, std::function<void()> action) {
-  agenda_.put(std::max(time_s, now()), turn, std::move(action));
+  const double now_s = now();
+  agenda_.put(std::max(time_s, now_s), turn, std::move(action), now_s);
   arm();
 }
 
@@ -72,15 +73,14 @@ void Transport::serve() {
   const Turn::Kind latest = clock_s <= wait_s_     ? Turn::Kind::completion
                             : clock_s <= served_s_ ? Turn::Kind::signal
                                                    : Turn::Kind::after;
-  Agenda::Batch batch = agenda_.take(instant_s_, latest, std::move(served_));
-  if (batch.kind == Turn::Kind::completion) wait_s_ = clock_s;
-  if (batch.kind != Turn::Kind::after && !batch.actions.empty()) served_s_ = clock_s;
-  to_serve_ = batch.actions.size();
-  for (const Agenda::Action& action : batch.actions) {
+  agenda_.take(instant_s_, latest, batch_);
+  if (batch_.kind == Turn::Kind::completion) wait_s_ = clock_s;
+  if (batch_.kind != Turn::Kind::after && !batch_.actions.empty()) served_s_ = clock_s;
+  to_serve_ = batch_.actions.size();
+  for (const Agenda::Action& action : batch_.actions) {
     --to_serve_;
     action();
   }
-  served_ = std::move(batch);
   if (agenda_.next_s() != std::numeric_limits<double>::infinity()) arm();
 }
 

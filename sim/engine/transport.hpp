@@ -88,7 +88,7 @@ class Transport {
   std::vector<double> link_bytes_;
   std::map<LinkId, BucketLevel> buckets_;
   Agenda agenda_;
-  Agenda::Batch served_;             // the last that was served
+  Agenda::Batch batch_;              // that is being served
   std::vector<Sent> messages_;       // by number, which is its flow's too
   std::vector<std::uint32_t> free_;  // numbers of no message
   double instant_s_ = 0;             // that is being served

@@ -21,10 +21,15 @@ double summed(double share, int times) {
   return sum;
 }
 
+void serve_at(double now_s, Agenda& agenda) {
+  Agenda::Batch batch;
+  agenda.take(now_s, Turn::Kind::after, batch);
+  for (const Agenda::Action& action : batch.actions) action();
+}
+
 /// Everything, one instant after another.
 void serve(Agenda& agenda) {
-  while (agenda.next_s() != kInfinity)
-    for (const Agenda::Action& action : agenda.take(agenda.next_s()).actions) action();
+  while (agenda.next_s() != kInfinity) serve_at(agenda.next_s(), agenda);
 }
 
 }  // namespace
@@ -92,11 +97,28 @@ TEST_CASE("signals wait for completions that come while completions are served")
     log += "end ";
     agenda.put(1, {Kind::completion, 1}, [&] { log += "its end "; });
   });
-  for (const Agenda::Action& action : agenda.take(1).actions) action();
+  serve_at(1, agenda);
   CHECK(agenda.more_due());
   CHECK(agenda.next_s() == 1);
   serve(agenda);
   CHECK(log == "end its end signal ");
+}
+
+TEST_CASE("what is put down for now takes its turn among what was put down before") {
+  using Kind = Turn::Kind;
+  std::string log;
+  Agenda agenda;
+  agenda.put(3, {Kind::signal, 1}, [&] { log += "later "; });
+  agenda.put(2, {Kind::signal, 1}, [&] { log += "1 "; });
+  agenda.put(
+      2, {Kind::signal, 0}, [&] { log += "0 "; }, 2);
+  agenda.put(
+      2, {Kind::completion, 5}, [&] { log += "end "; }, 2);
+  agenda.put(
+      2.5, {Kind::signal, 0}, [&] { log += "soon "; }, 2);
+  CHECK(agenda.next_s() == 2);
+  serve(agenda);
+  CHECK(log == "end 0 1 soon later ");
 }
 
 }  // namespace simsgd::test::engine_agenda
