@@ -17,7 +17,7 @@ using namespace cli;
 
 namespace {
 
-const std::string kSamples = SIMSGD_SOURCE_DIR "/scenarios/samples/";
+const std::string kSamples = "scenarios/samples/";  // as typed: found from any folder
 
 // A log of so many ranks in nodes of 2, of rings that take launch + 2 (P-1) (latency + m / P / B).
 std::string log_of(int ranks, const char* processes, int size_factor = 16) {
