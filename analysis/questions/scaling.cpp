@@ -273,7 +273,7 @@ std::string taken_for_granted(const ScalingQuestion& question, const Json& clust
   if (!question.network.ends_with(".json") && cluster.at("gpus_per_node").get<int>() > 1)
     text += fmt::format(
         "; inside a node a GPU sends and receives {}/s, as over PCIe. For NVLink, or a network of your own, name a cluster file: --network clusters/dgx-h100.json, or another of simsgd list clusters",
-        human_bytes(cluster.at("gpu_link").at("bandwidth").get<double>()));
+        human_bytes(options_of<GpuLink>(cluster.at("gpu_link")).bandwidth_Bps));
   return text;
 }
 
