@@ -6,7 +6,6 @@
 #include <deque>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "sim/base/check.hpp"
@@ -80,27 +79,6 @@ bool CollectiveEngine::Operation::is_like(const AnyCollective& other) const {
   return op_of(what) == op_of(other) && own.bytes == options.bytes && own.tensors == options.tensors &&
          root_of(what) == root_of(other) && own.schedule == options.schedule &&
          messages_of(what) == messages_of(other);
-}
-
-Groups::Groups(int workers) {
-  std::vector<int> all(static_cast<std::size_t>(workers));
-  std::iota(all.begin(), all.end(), 0);
-  intern(all);
-}
-
-GroupId Groups::intern(const std::vector<int>& ranks) {
-  const auto [entry, fresh] = numbers_.try_emplace(ranks, static_cast<GroupId>(groups_.size()));
-  if (fresh) groups_.push_back(ranks);
-  return entry->second;
-}
-
-std::int32_t Groups::rank_in(GroupId group, int rank) const {
-  if (group == kWorld) return rank;
-  const std::vector<int>& members = ranks(group);
-  const auto found = std::lower_bound(members.begin(), members.end(), rank);
-  CHECK(found != members.end() && *found == rank,
-        "a rank started a collective of a group it does not belong to");
-  return static_cast<std::int32_t>(found - members.begin());
 }
 
 CollectiveEngine::CollectiveEngine(const Job& job, Transport& transport, Groups& groups, Executor& executor,
@@ -312,23 +290,42 @@ void CollectiveEngine::finish_all(Channel& channel, Operation& operation) {
     finish_one(channel, operation, group_rank, last, ends[static_cast<std::size_t>(group_rank)]);
 }
 
-bool CollectiveEngine::is_recurrence(const AnyCollective& collective) {
-  const PlanEntry& entry = plan_for(collective);
-  const bool numbers = entry.choice.fidelity == Fidelity::closed || entry.choice.fidelity == Fidelity::steps;
-  return numbers && entry.plan->schedule().all_wait_for_all;
+OfGroups CollectiveEngine::of_groups(AnyCollective collective, const std::vector<GroupId>& groups) {
+  OfGroups all;
+  for (const GroupId group : groups) {
+    options_of(collective).group = group;
+    const PlanEntry& entry = plan_for(collective);
+    all.ranks.push_back(&groups_.ranks(group));
+    all.plans.push_back(entry.plan.get());
+    all.fidelities.push_back(entry.choice.fidelity);
+  }
+  return all;
 }
 
-void CollectiveEngine::run_whole(const AnyCollective& collective, std::size_t heard, Whole& whole) {
-  const CollectiveOptions& options = options_of(collective);
-  Channel& channel = channel_of(options.group, options.channel);
-  PlanEntry& entry = plan_for(collective);
+CollectiveEngine::Prepared CollectiveEngine::prepare(const AnyCollective& collective) {
+  Prepared prepared;
+  prepared.channel_ = &channel_of(options_of(collective).group, options_of(collective).channel);
+  prepared.entry_ = &plan_for(collective);
+  prepared.ledger_ = prepared.channel_->ledger;
+  return prepared;
+}
+
+void CollectiveEngine::run_whole(const Prepared& prepared, const AnyCollective& collective,
+                                 const AbreastTiming* abreast, std::size_t heard, Whole& whole) {
+  Channel& channel = *prepared.channel_;
+  PlanEntry& entry = *prepared.entry_;
   whole.plan = entry.plan.get();
   whole.arrival_s.resize(whole.posted_s.size());
   for (std::size_t p = 0; p < whole.posted_s.size(); ++p)
     whole.arrival_s[p] = std::max(whole.posted_s[p], channel.free_s[p]);
   const std::uint64_t sequence = channel.first++;
-  ends_of(entry, whole.arrival_s,
-          {jitter_.get(), job_.seed, static_cast<std::uint32_t>(channel.ledger), sequence}, whole.ends_s);
+  if (abreast) {
+    abreast->ends(whole.arrival_s, whole.ends_s);
+    transport_.have_passed(abreast->events(), entry.plan->link_bytes());
+  } else {
+    ends_of(entry, whole.arrival_s,
+            {jitter_.get(), job_.seed, static_cast<std::uint32_t>(channel.ledger), sequence}, whole.ends_s);
+  }
   whole.go_s = *std::max_element(whole.arrival_s.begin(), whole.arrival_s.end());
   for (std::size_t p = 0; p < heard; ++p)
     tell({channel, collective, *entry.plan, sequence, p, whole.arrival_s, whole.posted_s[p], whole.go_s,

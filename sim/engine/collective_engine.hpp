@@ -6,7 +6,6 @@
 // `messages` start their events at that time.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,26 +14,14 @@
 
 #include "sim/collectives/early_leave.hpp"
 #include "sim/collectives/plan.hpp"
+#include "sim/engine/abreast.hpp"
+#include "sim/engine/groups.hpp"
 #include "sim/engine/schedule_run.hpp"
 #include "sim/job.hpp"
 #include "sim/observer.hpp"
 #include "sim/roles/collectives.hpp"
 
 namespace simsgd {
-
-/// Sets of ranks by number. Shared by all workers of a run.
-class Groups {
- public:
-  explicit Groups(int workers);
-  GroupId intern(const std::vector<int>& ranks);
-  const std::vector<int>& ranks(GroupId group) const { return groups_[static_cast<std::size_t>(group)]; }
-  /// Place of `rank` in the group; fails if it is not a member.
-  std::int32_t rank_in(GroupId group, int rank) const;
-
- private:
-  std::deque<std::vector<int>> groups_;  // references to its entries stay valid
-  std::map<std::vector<int>, GroupId> numbers_;
-};
 
 class CollectiveEngine {
  public:
@@ -47,8 +34,12 @@ class CollectiveEngine {
   std::int32_t ledger_channel(GroupId group, ChannelId channel);
   double predict(int rank, const AnyCollective& collective);
 
-  /// Whether an operation takes only numbers, and nobody leaves it before all have come.
-  bool is_recurrence(const AnyCollective& collective);
+  /// Of the operation as each of these groups does it. Its plans live as long as the engine.
+  OfGroups of_groups(AnyCollective collective, const std::vector<GroupId>& groups);
+
+  /// An operation of one group on its channel, looked up once for all times that it is done.
+  class Prepared;
+  Prepared prepare(const AnyCollective& collective);
   /// An operation that all members start, each at its `posted_s`, and what comes of it.
   struct Whole {
     std::vector<double> posted_s, arrival_s, ends_s;  // by member
@@ -60,8 +51,9 @@ class CollectiveEngine {
     }
   };
   /// The next operation of its channel; observers are told of the first `heard` members. Of recurrences that
-  /// bring no values.
-  void run_whole(const AnyCollective& collective, std::size_t heard, Whole& whole);
+  /// bring no values, or of what goes abreast.
+  void run_whole(const Prepared& prepared, const AnyCollective& collective, const AbreastTiming* abreast,
+                 std::size_t heard, Whole& whole);
 
   /// What has been done: for the record.
   std::vector<FidelityRecord> fidelities() const;
@@ -121,6 +113,18 @@ class CollectiveEngine {
   Channel* last_channel_ = nullptr;  // that was asked for: the next is mostly the same
   std::vector<Arrival> arrivals_;
   bool processing_ = false;
+};
+
+class CollectiveEngine::Prepared {
+ public:
+  std::int32_t ledger_channel() const { return ledger_; }
+  double predicted_s() const { return entry_->predicted_s; }
+
+ private:
+  friend class CollectiveEngine;
+  Channel* channel_ = nullptr;
+  PlanEntry* entry_ = nullptr;
+  std::int32_t ledger_ = 0;
 };
 
 }  // namespace simsgd

@@ -23,14 +23,14 @@ std::unique_ptr<LockstepRun> LockstepRun::make(World& world, LedgerBook& ledgers
   for (AnyCollective& operation : trace->operations) {
     if (world.negotiator.negotiates(operation)) return nullptr;
     world.negotiator.send_in_place(operation);
-    AnyCollective of_part = operation;
-    for (const GroupId part : splits.at(options_of(operation).group).parts) {
-      options_of(of_part).group = part;
-      if (!world.collectives.is_recurrence(of_part)) return nullptr;
-    }
   }
-  return std::unique_ptr<LockstepRun>(
-      new LockstepRun(world, ledgers, steps, heard, std::move(*trace), std::move(splits)));
+  std::vector<OfGroups> operations;
+  for (const AnyCollective& each : trace->operations)
+    operations.push_back(world.collectives.of_groups(each, splits.at(options_of(each).group).parts));
+  std::optional<AbreastTimings> timings = time_abreast(job.cluster, *trace, operations);
+  if (!timings) return nullptr;
+  return std::unique_ptr<LockstepRun>(new LockstepRun(world, ledgers, steps, heard, std::move(*trace),
+                                                      std::move(splits), std::move(*timings)));
 }
 
 std::map<GroupId, LockstepRun::Split> LockstepRun::splits_of(const StepTrace& trace, const World& world) {
@@ -53,7 +53,7 @@ std::map<GroupId, LockstepRun::Split> LockstepRun::splits_of(const StepTrace& tr
 }
 
 LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps, std::size_t heard,
-                         StepTrace trace, std::map<GroupId, Split> splits)
+                         StepTrace trace, std::map<GroupId, Split> splits, AbreastTimings timings)
     : world_(world),
       ledgers_(ledgers),
       steps_(steps),
@@ -73,11 +73,11 @@ LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Ste
     });
   for (AnyCollective operation : trace_.operations) {
     splits_of_.push_back(&splits_.at(options_of(operation).group));
-    std::vector<Prepared>& prepared = prepared_.emplace_back();
+    Prepared& prepared = prepared_.emplace_back();
+    prepared.abreast = std::move(timings[prepared_.size() - 1]);
     for (const GroupId part : splits_of_.back()->parts) {
       options_of(operation).group = part;
-      prepared.push_back({world.negotiator.ledger_channel(operation),
-                          world.collectives.predict(world.groups.ranks(part).front(), operation)});
+      prepared.parts.push_back(world.collectives.prepare(operation));
     }
   }
   for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
@@ -234,11 +234,11 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
             action.seconds * (1 / world_.job.cluster.speed_of_rank(static_cast<int>(rank))), action.label);
       break;
     case Kind::start: {
-      const Prepared& prepared = prepared_[action.index][place_of(rank, action.index).part];
+      const CollectiveEngine::Prepared& prepared = prepared_of(rank, action.index);
       if (clock.is_slowed_by_communication())
-        clock.communicates({.channel = prepared.channel,
+        clock.communicates({.channel = prepared.ledger_channel(),
                             .at_s = clock.now(),
-                            .seconds = prepared.predicted_s,
+                            .seconds = prepared.predicted_s(),
                             .traffic = options_of(trace_.operations[action.index]).traffic});
       start(rank, open(rank, action.index), clock.now());
       break;
@@ -340,12 +340,12 @@ void LockstepRun::start_following(std::size_t rank, std::uint64_t after) {
   while (!state.following.empty() && state.following.front().after == after) {
     const std::uint64_t number = state.following.front().number;
     const std::size_t what = operation(number).what;
-    const Prepared& prepared = prepared_[what][place_of(rank, what).part];
+    const CollectiveEngine::Prepared& prepared = prepared_of(rank, what);
     const double at_s = end_s(rank, operation(after));
     if (clocks_[rank]->is_slowed_by_communication())
-      state.upcoming.push_back({.channel = prepared.channel,
+      state.upcoming.push_back({.channel = prepared.ledger_channel(),
                                 .at_s = at_s,
-                                .seconds = prepared.predicted_s,
+                                .seconds = prepared.predicted_s(),
                                 .traffic = options_of(trace_.operations[what]).traffic});
     state.following.erase(state.following.begin());
     world_.transport.have_passed(1, {});
@@ -361,7 +361,9 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
   const std::vector<int>& ranks = world_.groups.ranks(options_of(what).group);
   const auto first_unheard = std::lower_bound(ranks.begin(), ranks.end(), static_cast<int>(heard_));
   const auto heard = static_cast<std::size_t>(first_unheard - ranks.begin());
-  world_.collectives.run_whole(what, heard, part.whole);
+  const Prepared& prepared = prepared_[started.what];
+  world_.collectives.run_whole(prepared.parts[which], what, prepared.abreast ? &*prepared.abreast : nullptr,
+                               heard, part.whole);
   part.known = true;
   for (std::size_t member = heard; in_time_order_ && member < ranks.size(); ++member)
     tell(static_cast<std::size_t>(ranks[member]), number);
@@ -405,7 +407,7 @@ bool LockstepRun::wait(std::size_t rank, std::size_t ago, bool idly) {
   tell_ledger(rank, number + 1);
   const double until_s = end_s(rank, awaited);
   if (!hears(rank) && until_s <= clocks_[rank]->local()) return true;
-  awaited_.pending()->channel = idly ? 0 : prepared_[awaited.what][place_of(rank, awaited.what).part].channel;
+  awaited_.pending()->channel = idly ? 0 : prepared_of(rank, awaited.what).ledger_channel();
   awaited_.pending()->end_s = until_s;
   clocks_[rank]->wait(awaited_);
   return true;
@@ -426,7 +428,7 @@ void LockstepRun::tell(std::size_t rank, std::uint64_t number) {
   const Split::Place& place = place_of(rank, each.what);
   const Traffic traffic = options_of(trace_.operations[each.what]).traffic;
   Ledger& ledger = ledgers_.of(static_cast<int>(rank));
-  ledger.operation(prepared_[each.what][place.part].channel, whole.span(place.member, traffic));
+  ledger.operation(prepared_of(rank, each.what).ledger_channel(), whole.span(place.member, traffic));
   ledger.sent(traffic, whole.plan->bytes_sent()[place.member]);
 }
 

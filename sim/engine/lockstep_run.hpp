@@ -68,14 +68,14 @@ class LockstepRun {
     std::size_t known = 0;
     std::vector<Part> parts;  // by group of its split
   };
-  // Of an operation of the trace, by group: its channel in ledgers, and how long it takes.
+  // Of an operation of the trace: with what it does by group, and where groups go abreast, how.
   struct Prepared {
-    std::int32_t channel = 0;
-    double predicted_s = 0;
+    std::vector<CollectiveEngine::Prepared> parts;
+    std::optional<AbreastTiming> abreast;
   };
 
   LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps, std::size_t heard,
-              StepTrace trace, std::map<GroupId, Split> splits);
+              StepTrace trace, std::map<GroupId, Split> splits, AbreastTimings timings);
   static std::map<GroupId, Split> splits_of(const StepTrace& trace, const World& world);
   bool hears(std::size_t rank) const { return rank < heard_; }
   const Observers& observers_of(std::size_t rank) const {
@@ -108,6 +108,9 @@ class LockstepRun {
   const Split::Place& place_of(std::size_t rank, std::size_t what) const {
     return split_of(what).of_rank[rank];
   }
+  const CollectiveEngine::Prepared& prepared_of(std::size_t rank, std::size_t what) const {
+    return prepared_[what].parts[place_of(rank, what).part];
+  }
   Operation::Part& part_of(std::size_t rank, Operation& operation) {
     return operation.parts[place_of(rank, operation.what).part];
   }
@@ -125,7 +128,7 @@ class LockstepRun {
   std::map<GroupId, Split> splits_;      // by the group of rank 0
   bool in_time_order_;                   // there are groups
   std::vector<const Split*> splits_of_;  // of each of the trace's operations
-  std::vector<std::vector<Prepared>> prepared_;
+  std::vector<Prepared> prepared_;
   double step_s_ = 0;                            // nominal
   std::vector<std::optional<SimClock>> clocks_;  // by rank; they do not move
   std::vector<Rank> ranks_;

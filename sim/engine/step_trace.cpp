@@ -19,10 +19,6 @@ constexpr std::uint64_t kSteps = 3;  // the first, and two that have to be alike
 
 struct Untraceable {};
 
-bool starts(const StepAction& action) {
-  return action.kind == StepKind::start || action.kind == StepKind::start_after;
-}
-
 // What is taken down: the actions since a step began, and the operations of all steps. Until the step ends,
 // actions name operations by their place here.
 struct Script {
@@ -51,7 +47,7 @@ struct Script {
   void start(AnyCollective&& operation, std::shared_ptr<Pending> handle) {
     if (ends) {
       const auto after = std::find_if(actions.begin(), actions.end(), [&](const StepAction& each) {
-        return starts(each) && each.index == *ends;
+        return each.starts() && each.index == *ends;
       });
       if (after == actions.end()) throw Untraceable();
       actions.insert(after + 1, {.kind = StepKind::start_after, .index = operations.size(), .index2 = *ends});
@@ -296,7 +292,7 @@ class TraceWorker final : public Worker {
       if (action.kind == StepKind::wait || action.kind == StepKind::wait_idly)
         action.index = started_ - numbers_[action.index];
       if (action.kind == StepKind::start_after) action.index2 = started_ - numbers_[action.index2];
-      if (starts(action)) numbers_[action.index] = started_++;
+      if (action.starts()) numbers_[action.index] = started_++;
     }
     most_marks_ = std::max(most_marks_, script_.marks);
     script_.marks = 0;
@@ -320,20 +316,21 @@ class TraceWorker final : public Worker {
   Recorder recorder_;
 };
 
+auto said_of(const AnyCollective& each) {
+  const CollectiveOptions& options = options_of(each);
+  return std::tuple(op_of(each), options.bytes, options.traffic, options.tensors, options.group,
+                    options.channel, options.schedule, root_of(each));
+}
+
 bool alike(const AnyCollective& a, const AnyCollective& b) {
-  const auto said = [](const AnyCollective& each) {
-    const CollectiveOptions& options = options_of(each);
-    return std::tuple(op_of(each), options.bytes, options.traffic, options.tensors, options.group,
-                      options.channel, options.schedule, root_of(each));
-  };
-  return op_of(a) != CollectiveOp::custom && said(a) == said(b);
+  return op_of(a) != CollectiveOp::custom && said_of(a) == said_of(b);
 }
 
 bool alike(const std::vector<AnyCollective>& operations, const StepTrace::Actions& a,
            const StepTrace::Actions& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [&](const StepAction& one, const StepAction& other) {
-                      if (!starts(one)) return one == other;
+                      if (!one.starts()) return one == other;
                       return one.kind == other.kind && one.index2 == other.index2 &&
                              alike(operations[one.index], operations[other.index]);
                     });
@@ -347,6 +344,21 @@ std::size_t longest_wait(const StepTrace::Actions& actions) {
     else if (action.kind == StepKind::start_after)
       longest = std::max(longest, action.index2);
   return longest;
+}
+
+// Each operation once, however often it is started.
+void put_operations(const std::vector<AnyCollective>& all, StepTrace& trace) {
+  std::map<decltype(said_of(all.front())), std::size_t> places;
+  for (StepTrace::Actions* actions : {&trace.steps.first, &trace.steps.others, &trace.steps.after})
+    for (StepAction& action : *actions) {
+      if (!action.starts()) continue;
+      const AnyCollective& operation = all[action.index];
+      const auto [place, fresh] = places.try_emplace(said_of(operation), trace.operations.size());
+      action.index = place->second;
+      if (!fresh && op_of(operation) != CollectiveOp::custom) continue;
+      action.index = trace.operations.size();
+      trace.operations.push_back(operation);
+    }
 }
 
 }  // namespace
@@ -369,10 +381,11 @@ std::optional<StepTrace> trace_steps(World& world) {
   } catch (const Untraceable&) {
     return std::nullopt;
   }
-  trace.operations = worker.operations();
-  if (parts.size() != kSteps + 2 || !parts[0].empty() || !alike(trace.operations, parts[2], parts[3]))
+  const std::vector<AnyCollective> operations = worker.operations();
+  if (parts.size() != kSteps + 2 || !parts[0].empty() || !alike(operations, parts[2], parts[3]))
     return std::nullopt;
   trace.steps = {std::move(parts[1]), std::move(parts[2]), std::move(parts[4])};
+  put_operations(operations, trace);
   trace.marks = worker.most_marks();
   for (const StepTrace::Actions* actions : {&trace.steps.first, &trace.steps.others, &trace.steps.after})
     trace.longest_wait = std::max(trace.longest_wait, longest_wait(*actions));

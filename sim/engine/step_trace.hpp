@@ -41,6 +41,7 @@ struct StepTrace {
     std::size_t index2 = 0;  ///< the mark that a span ends at; how many ago
     const char* label = nullptr;
 
+    bool starts() const { return kind == Kind::start || kind == Kind::start_after; }
     bool operator==(const Action&) const = default;
   };
   using Actions = std::vector<Action>;
@@ -49,7 +50,7 @@ struct StepTrace {
   };
 
   Steps steps;
-  std::vector<AnyCollective> operations;     ///< that they start; without contributions, of rank 0's groups
+  std::vector<AnyCollective> operations;  ///< that they start, each once; of rank 0's groups, without values
   std::vector<std::vector<GroupId>> groups;  ///< by rank: as it has asked for them
   std::size_t marks = 0;                     ///< in a step
   std::size_t longest_wait = 0;              ///< the most operations ago that one is waited for

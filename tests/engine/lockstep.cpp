@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -12,6 +13,7 @@
 #include "sim/engine/simulate.hpp"
 #include "sim/recording/metrics.hpp"
 #include "sim/roles/collectives.hpp"
+#include "sim/roles/lockstep.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::engine_lockstep {
@@ -30,6 +32,20 @@ class ByFibers final : public Algorithm {
 
  private:
   std::unique_ptr<const Algorithm> what_;
+};
+
+/// Counts how many ranks have run it.
+class Counted final : public LockstepAlgorithm {
+ public:
+  Counted(std::unique_ptr<const Algorithm> what, int& runs) : what_(std::move(what)), runs_(runs) {}
+  void run(Worker& worker) const override {
+    ++runs_;
+    what_->run(worker);
+  }
+
+ private:
+  std::unique_ptr<const Algorithm> what_;
+  int& runs_;
 };
 
 /// Everything that a run tells, a line each, exactly.
@@ -81,6 +97,7 @@ class Everything final : public Observer {
 struct Ran {
   std::vector<std::string> lines, metrics, workers;
   bool by_fibers = false;
+  int runs = 0;  // of what is not hidden; ranks that ask for groups are asked for them once
 };
 
 /// All that a worker's record has.
@@ -100,6 +117,9 @@ Ran run(const Json& scenario, bool hide, bool listen, bool draws = true) {
   Job job = make_job(load_scenario(folder.write_json("s.json", scenario)));
   if (!draws) job.record.timeline_events = 0;
   const ByFibers* hidden = nullptr;
+  int runs = 0;
+  if (!hide && dynamic_cast<const LockstepAlgorithm*>(job.algorithm.get()) != nullptr)
+    job.algorithm = std::make_unique<Counted>(std::move(job.algorithm), runs);
   if (hide) {
     auto wrapped = std::make_unique<ByFibers>(std::move(job.algorithm));
     hidden = wrapped.get();
@@ -109,7 +129,7 @@ Ran run(const Json& scenario, bool hide, bool listen, bool draws = true) {
   SimulationOptions options;
   if (listen) options.observers = {&everything};
   const SimulationResult result = simulate(job, options);
-  Ran ran{std::move(everything.lines), {}, {}, hidden != nullptr && hidden->fibers_ran};
+  Ran ran{std::move(everything.lines), {}, {}, hidden != nullptr && hidden->fibers_ran, runs};
   for (const WorkerRecord& worker : result.record.workers) ran.workers.push_back(text_of(worker));
   ran.workers.push_back(fmt::format("{}", fmt::join(result.record.step_times_s, " ")));
   for (const MetricValue& metric : metric_values(result.record, job))
@@ -142,6 +162,16 @@ void check_same(const Json& scenario) {
     REQUIRE(lockstep.lines[i] == fibers.lines[i]);
   }
   CHECK(lockstep.metrics == fibers.metrics);
+}
+
+/// Numbers in ascending order. Fibers tell of steps that end at other instants in another order than
+/// lockstep.
+std::string ascending(const std::string& numbers) {
+  std::istringstream in(numbers);
+  std::vector<double> all;
+  for (double each = 0; in >> each;) all.push_back(each);
+  std::sort(all.begin(), all.end());
+  return fmt::format("{}", fmt::join(all, " "));
 }
 
 /// The same numbers, each to 1e-12 of it: chained operations begin at instants that fibers round.
@@ -181,6 +211,49 @@ TEST_CASE("a run in lockstep of groups, whose operations follow on others, does 
           check_close(lockstep.workers, fibers.workers);
           check_close(lockstep.metrics, fibers.metrics);
         }
+}
+
+// 16 GPUs on 4 nodes: each of 4 groups has one GPU of every node, and their rings cross its NIC together.
+TEST_CASE("in lockstep, groups that go abreast share links as their messages do") {
+  Json scenario = steps_of_three_layers(16);
+  scenario["cluster"]["gpus_per_node"] = 4;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}, {"latency", "5 us"}};
+  scenario["cluster"]["host"] = {{"launch", "10 us"}, {"tensor", "5 us"}, {"reduce", 1e-10}};
+  scenario["algorithm"] = {{"name", "hsdp"}, {"shards", 4}};
+  const auto check = [&scenario](bool abreast) {
+    CAPTURE(scenario.dump());
+    for (const bool listen : {false, true}) {
+      Ran fibers = run(scenario, true, listen), lockstep = run(scenario, false, listen);
+      for (std::string* step_times : {&fibers.workers.back(), &lockstep.workers.back()})
+        *step_times = ascending(*step_times);
+      const int workers = scenario["cluster"]["workers"];
+      CHECK(lockstep.runs == (abreast ? workers : 2 * workers));
+      CHECK(fibers.lines.size() == lockstep.lines.size());
+      check_close(lockstep.workers, fibers.workers);
+      check_close(lockstep.metrics, fibers.metrics);
+    }
+  };
+  for (const char* all_reduce : {"ring", "recursive_doubling", "rabenseifner"}) {
+    scenario["network"] = {{"all_reduce", all_reduce}};
+    check(true);
+  }
+  scenario["algorithm"]["reduce"] = "each";
+  scenario["workload"]["micro_batches"] = 2;
+  scenario["cluster"]["device"]["communication_slowdown"] = 0.3;
+  scenario["failures"] = {{"restart", "5 ms"}, {"mean_time_between", "1 s"}, {"checkpoint_every", 2}};
+  check(true);
+  // Two GPUs of a node in each group: both use its NIC at once, but in a ring only one of them does.
+  scenario["algorithm"]["shards"] = 2;
+  check(false);
+  scenario["network"]["all_reduce"] = "ring";
+  check(true);
+  // Nodes that reduce over their NIC as well: their GPUs do not end together.
+  scenario["algorithm"]["shards"] = 8;
+  check(false);
+  // 264 messages of a ring among 12 nodes are aggregated.
+  scenario["cluster"]["gpus_per_node"] = scenario["algorithm"]["shards"] = 2;
+  scenario["cluster"]["workers"] = 24;
+  check(true);
 }
 
 TEST_CASE("a run in lockstep tells what fibers tell, in their order, bit for bit") {
