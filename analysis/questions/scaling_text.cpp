@@ -179,11 +179,10 @@ OrderedJson case_json(const ScalingCase& each) {
 }  // namespace
 
 std::string sentences(const ScalingAnswer& answer) {
-  std::string text =
-      fmt::format("{} {} {} {} of perfect speed-up: a step takes {} instead of {}.",
-                  gpus(answer.question.gpus), on_nodes(answer), answer.question.gpus == 1 ? "keeps" : "keep",
-                  percent(answer.asked.efficiency),
-                  human_time(answer.asked.step_s), human_time(answer.question.step_s));
+  std::string text = fmt::format(
+      "{} {} {} {} of perfect speed-up: a step takes {} instead of {}.", gpus(answer.question.gpus),
+      on_nodes(answer), answer.question.gpus == 1 ? "keeps" : "keep", percent(answer.asked.efficiency),
+      human_time(answer.asked.step_s), human_time(answer.question.step_s));
   if (answer.question.gpus > 1)
     text += fmt::format(
         " Each GPU sends {} a step; {} of communication hides behind computing, {} is waited for.",
