@@ -31,7 +31,7 @@ class AbreastLinks;
 /// How long the operation takes a group, while all others are at theirs.
 class AbreastTiming {
  public:
-  /// Nothing where groups differ, or where messages of several places can meet on a link.
+  /// std::nullopt if groups differ, or if messages of several places can meet on a link.
   static std::optional<AbreastTiming> make(AbreastLinks& links, const OfGroups& operation);
   void ends(const std::vector<double>& arrivals_s, std::vector<double>& ends_s) const;
   /// That simulating the messages of one group takes.
@@ -52,11 +52,11 @@ class AbreastTiming {
   std::uint64_t events_ = 0;
 };
 
-/// Of the operations of a trace; none for a recurrence, which needs none.
+/// One for each operation of a trace; std::nullopt where its own recurrence gives the times.
 using AbreastTimings = std::vector<std::optional<AbreastTiming>>;
 
-/// Nothing where one of its operations has to be simulated: it is no recurrence, and its groups do not go
-/// abreast. `operations` are those of the trace.
+/// std::nullopt if an operation of the trace has to be simulated message by message, because it has no
+/// recurrence and its groups do not go abreast either. `operations` are those of the trace, in its order.
 std::optional<AbreastTimings> time_abreast(const Cluster& cluster, const StepTrace& trace,
                                            const std::vector<OfGroups>& operations);
 
