@@ -129,8 +129,7 @@ double message_s(const Cluster& cluster, double bytes) {
 
 /// The metrics in their order; "nan" of one that the run lacks.
 std::string run_metrics(const std::vector<std::string>& metrics, const Setting& setting, const Patch& patch) {
-  Scenario scenario = patched(setting.scenario, patch);
-  scenario.resolved["record"]["timeline_events"] = 0;  // nobody looks at it
+  const Scenario scenario = patched(setting.scenario, patch);
   const Job job = make_job(scenario);
   const SimulationResult result = simulate(job, {});
   std::map<std::string, double> values;

@@ -274,6 +274,7 @@ std::string PointRunner::run(const SweepPoint& point) {
   const Scenario& scenario = loader_.load(point.point);
   SimulationOptions options;
   options.threads = settings_.threads;
+  options.draws = !settings_.artifacts.empty();
   const bool drawn = settings_.draws > 1 && is_calibrated(scenario);
   if (!settings_.run && !drawn && settings_.artifacts.empty() && !settings_.documents) {
     const Job& job = loader_.job();

@@ -125,9 +125,9 @@ void Simulation::attach_observers() {
 }
 
 Timeline Simulation::make_timeline() const {
-  return Timeline({job_.record.timeline_events, job_.workers(), job_.cluster.gpus_per_node,
-                   job_.cluster.device.name, job_.cluster.device.memory_bytes, job_.name,
-                   job_.workload.bytes_per_parameter});
+  return Timeline({options_.draws ? job_.record.timeline_events : 0, job_.workers(),
+                   job_.cluster.gpus_per_node, job_.cluster.device.name, job_.cluster.device.memory_bytes,
+                   job_.name, job_.workload.bytes_per_parameter});
 }
 
 Tensor Simulation::make_initial_model() {

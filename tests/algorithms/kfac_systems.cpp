@@ -258,7 +258,9 @@ TEST_CASE("the timeline shows each factor inside the passes, each inverse, and t
     job.record.timeline_events = 100000;
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("simsgd_kfac_timeline_" + std::to_string(getpid()));
-    write_timeline(simulate(job, SimulationOptions{}).timeline, folder);
+    SimulationOptions options;
+    options.draws = true;
+    write_timeline(simulate(job, options).timeline, folder);
     std::ifstream file(folder / "timeline.json");
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     std::filesystem::remove_all(folder);

@@ -69,6 +69,7 @@ Told told(Job& job, const StopRule& stop) {
     StepLog log(0, job.workers());
     SimulationOptions options;
     options.observers = {&samples, &log};
+    options.draws = true;
     const SimulationResult result = simulate(job, options);
     const RunRecord& record = result.record;
     std::vector<double> out = {static_cast<double>(log.rows().size()),

@@ -115,7 +115,6 @@ std::string text_of(const WorkerRecord& worker) {
 Ran run(const Json& scenario, bool hide, bool listen, bool draws = true) {
   const Folder folder;
   Job job = make_job(load_scenario(folder.write_json("s.json", scenario)));
-  if (!draws) job.record.timeline_events = 0;
   const ByFibers* hidden = nullptr;
   int runs = 0;
   if (!hide && dynamic_cast<const LockstepAlgorithm*>(job.algorithm.get()) != nullptr)
@@ -128,6 +127,7 @@ Ran run(const Json& scenario, bool hide, bool listen, bool draws = true) {
   Everything everything;
   SimulationOptions options;
   if (listen) options.observers = {&everything};
+  options.draws = draws;
   const SimulationResult result = simulate(job, options);
   Ran ran{std::move(everything.lines), {}, {}, hidden != nullptr && hidden->fibers_ran, runs};
   for (const WorkerRecord& worker : result.record.workers) ran.workers.push_back(text_of(worker));
