@@ -1,5 +1,5 @@
 # What `cpack` makes of an install: a Debian package, and an archive that runs where it is unpacked, since the program
-# looks for scenarios beside itself (../share/simsgd) and links no library of ours.
+# looks for scenarios beside itself (../share/simsgd) and opens its libraries there too (../lib/simsgd).
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME simsgd)
 set(CPACK_PACKAGE_VENDOR SimSGD)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes a wheel of a build: the package, the program, its scenarios, and the libraries that it links.
+"""Makes a wheel of a build: the package, the program, its scenarios, the libraries that it opens, and those
+that they all link.
 
   python/make_wheel.py build/release [FOLDER]
 
@@ -37,9 +38,10 @@ def contents(build, package, folder):
     program = os.path.join(folder, "bin", "simsgd")
     files = {f"simsgd/{name}": os.path.join(package, name) for name in os.listdir(package) if name.endswith(".py") or name == "py.typed"}
     files["simsgd/bin/simsgd"] = program
-    files.update({f"simsgd/lib/{name}": path for name, path in libraries(program)})
-    for place, _, names in os.walk(os.path.join(folder, "share", "simsgd")):
+    for place, _, names in [*os.walk(os.path.join(folder, "share", "simsgd")), *os.walk(os.path.join(folder, "lib", "simsgd"))]:
         files.update({"simsgd/" + os.path.relpath(os.path.join(place, name), folder): os.path.join(place, name) for name in names})
+    for binary in [program, *(path for name, path in files.items() if name.startswith("simsgd/lib/"))]:
+        files.update({f"simsgd/lib/{name}": path for name, path in libraries(binary)})
     return files
 
 

@@ -1,10 +1,9 @@
 #include "analysis/calibration/solver.hpp"
 
-#include <ceres/ceres.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/calibration/least_squares.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd {
@@ -22,38 +21,41 @@ double robust_slope(double r, double outlier) {
   return root == 0 ? 1 : r / (std::sqrt(1 + share * share) * root);
 }
 
-/// A Solver as Ceres sees it.
-class Residuals final : public ceres::CostFunction {
+/// A Solver as what finds the least sees it.
+class Residuals final : public LeastSquares {
  public:
   explicit Residuals(Solver& solver) : solver_(solver) {
-    mutable_parameter_block_sizes()->push_back(static_cast<int>(solver.fit_.model.parameters.size()));
-    set_num_residuals(static_cast<int>(solver.fit_.what.which.size() + solver.usual_.size()));
+    residuals = static_cast<int>(solver.fit_.what.which.size() + solver.usual_.size());
+    for (const ParameterSpec& parameter : solver.fit_.model.parameters) {
+      low.push_back(scale_of(parameter, parameter.low));
+      high.push_back(scale_of(parameter, parameter.high));
+    }
   }
 
-  bool Evaluate(double const* const* x, double* residuals, double** jacobians) const override {
-    const std::size_t count = solver_.fit_.model.parameters.size();
-    const bool with_slopes = jacobians != nullptr && jacobians[0] != nullptr;
+  bool evaluate(const double* x, double* out, double* slopes) override {
+    const std::size_t count = low.size();
+    const bool with_slopes = slopes != nullptr;
     Eigen::VectorXd logs;
-    if (!solver_.evaluate({x[0], x[0] + count}, logs, with_slopes)) return false;
+    if (!solver_.evaluate({x, x + count}, logs, with_slopes)) return false;
     for (Eigen::Index i = 0; i < logs.size(); ++i) {
       const double error = logs[i] - solver_.measured_[i], outlier = solver_.fit_.settings.outlier;
       const double root_weight = std::sqrt(solver_.fit_.what.weights[static_cast<std::size_t>(i)]);
-      residuals[i] = root_weight * robust_root(error, outlier);
+      out[i] = root_weight * robust_root(error, outlier);
       if (!with_slopes) continue;
       const double slope = root_weight * robust_slope(error, outlier);
       for (std::size_t j = 0; j < count; ++j)
-        jacobians[0][static_cast<std::size_t>(i) * count + j] =
+        slopes[static_cast<std::size_t>(i) * count + j] =
             slope * solver_.slopes_(i, static_cast<Eigen::Index>(j));
     }
     const double weight = usual_weight(solver_.fit_.what);
     for (std::size_t k = 0; k < solver_.usual_.size(); ++k) {
       const auto [j, usual] = solver_.usual_[k];
-      const double error = x[0][j] - usual, outlier = solver_.fit_.settings.outlier;
+      const double error = x[j] - usual, outlier = solver_.fit_.settings.outlier;
       const std::size_t row = solver_.fit_.what.which.size() + k;
-      residuals[row] = std::sqrt(weight) * robust_root(error, outlier);
+      out[row] = std::sqrt(weight) * robust_root(error, outlier);
       if (!with_slopes) continue;
-      std::fill_n(jacobians[0] + row * count, count, 0.0);
-      jacobians[0][row * count + j] = std::sqrt(weight) * robust_slope(error, outlier);
+      std::fill_n(slopes + row * count, count, 0.0);
+      slopes[row * count + j] = std::sqrt(weight) * robust_slope(error, outlier);
     }
     return true;
   }
@@ -69,18 +71,6 @@ constexpr double kStep = 1e-4, kStepOfRuns = 1e-3;
 constexpr double kWorthARound = 1e-3;  // of the loss
 constexpr int kMostFailures = 6;       // steps in vain, each much shorter, before slopes are taken anew
 constexpr double kRadiusOfRuns = 10;   // a step in vain costs as much as a good one: none that is daring
-
-/// Ends a round whose slopes no longer lead downhill.
-class EndInVain final : public ceres::IterationCallback {
- public:
-  ceres::CallbackReturnType operator()(const ceres::IterationSummary& summary) override {
-    failures_ = summary.step_is_successful ? 0 : failures_ + 1;
-    return failures_ < kMostFailures ? ceres::SOLVER_CONTINUE : ceres::SOLVER_TERMINATE_SUCCESSFULLY;
-  }
-
- private:
-  int failures_ = 0;
-};
 
 }  // namespace
 
@@ -191,32 +181,14 @@ Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance
   // Ceres would say of it in its own words, whatever its logging_type.
   if (!logs_at(x).allFinite()) return {std::move(x), std::numeric_limits<double>::infinity(), {}};
   Residuals residuals(*this);
-  ceres::Problem::Options keep;
-  keep.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
-  ceres::Problem problem(keep);
-  problem.AddResidualBlock(&residuals, nullptr, x.data());
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const ParameterSpec& parameter = fit_.model.parameters[j];
-    problem.SetParameterLowerBound(x.data(), static_cast<int>(j), scale_of(parameter, parameter.low));
-    problem.SetParameterUpperBound(x.data(), static_cast<int>(j), scale_of(parameter, parameter.high));
-  }
-  ceres::Solver::Options options;
-  options.logging_type = ceres::SILENT;
-  options.linear_solver_type = ceres::DENSE_QR;
-  options.max_num_iterations = iterations;
-  options.function_tolerance = tolerance;
-  options.num_threads = 1;
-  // At bounds a smaller radius does as well as a search along the step, each place of which takes slopes.
-  options.max_num_line_search_step_size_iterations = 0;
-  EndInVain end_in_vain;
+  residuals.iterations = iterations;
+  residuals.tolerance = tolerance;
   if (fit_.settings.rounds > 0) {
-    options.callbacks.push_back(&end_in_vain);
-    options.initial_trust_region_radius = kRadiusOfRuns;
+    residuals.radius = kRadiusOfRuns;
+    residuals.most_failures = kMostFailures;
   }
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  if (!summary.IsSolutionUsable()) return {std::move(x), std::numeric_limits<double>::infinity(), {}};
-  return {std::move(x), summary.final_cost, {}};
+  const double loss = solve_least_squares(residuals, x);
+  return {std::move(x), loss, {}};
 }
 
 Solved Solver::solve(std::vector<double> x, int iterations, double tolerance) {

@@ -49,13 +49,17 @@ class Unpacked {
   /// Standard output of the program in a root of its own: the archive, and the libraries that it names.
   std::string in_empty_root(const std::string& arguments) const {
     const std::string root = (scratch_.path() / "root").string();
-    shell("for library in $(ldd " + prefix_.string() +
-          "/bin/simsgd | grep -o '/[^ ]*'); do install -D $library " + root + "$library; done");
+    shell("for library in $(ldd " + prefix_.string() + "/bin/simsgd " + prefix_.string() +
+          "/lib/simsgd/*.so | grep -o '[[:space:]]/[^ ]*'); do install -D $library " + root +
+          "$library; done");
     const fs::path out = scratch_.path() / "out.txt";
     shell(std::string(geteuid() == 0 ? "" : "unshare -r ") + "env -i $(command -v chroot) " + root + " /" +
           prefix_.filename().string() + "/bin/simsgd " + arguments + " > " + out.string() + " 2>&1");
     return contents(out);
   }
+
+  /// A file in that root.
+  void write(const std::string& name, const std::string& text) const { scratch_.write("root/" + name, text); }
 
   /// Its standard output; errors go the same way.
   std::string simsgd(const std::string& arguments) const {
@@ -93,7 +97,8 @@ TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
   for (const char* file :
        {"share/man/man1/simsgd.1", "share/bash-completion/completions/simsgd",
         "share/zsh/vendor-completions/_simsgd", "share/simsgd/schemas/scenario.schema.json",
-        "share/doc/simsgd/reference.md", "share/doc/simsgd/LICENSE"}) {
+        "share/doc/simsgd/reference.md", "share/doc/simsgd/LICENSE", "lib/simsgd/libsimsgd_ceres.so",
+        "lib/simsgd/libsimsgd_http.so"}) {
     CAPTURE(file);
     CHECK(fs::is_regular_file(unpacked.prefix() / file));
   }
@@ -104,7 +109,7 @@ TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
   CHECK(!fs::exists(unpacked.prefix() / "share/simsgd/scenarios/language"));
 }
 
-TEST_CASE("the archive runs in a root in which there is nothing else") {
+TEST_CASE("the archive runs in a root in which there is nothing else, and what it opens later is there") {
   if (geteuid() != 0 && std::system("unshare -r true 2> /dev/null") != 0) {
     MESSAGE("SKIPPED: a root of one's own needs root, or user namespaces");
     return;
@@ -114,6 +119,10 @@ TEST_CASE("the archive runs in a root in which there is nothing else") {
   const Json run = Json::parse(unpacked.in_empty_root(
       "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
   CHECK(run["metrics"]["iteration_time_mean_s"].get<double>() > 0);
+  unpacked.write("rings.csv", kRings);
+  unpacked.write("spec.json", kRingsSpec);
+  CHECK(unpacked.in_empty_root("calibrate /spec.json").find("rings: 6 measurements, 4 fitted") !=
+        std::string::npos);
 }
 
 }  // namespace simsgd::test::cli_package

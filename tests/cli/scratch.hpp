@@ -65,6 +65,20 @@ inline constexpr const char* kScenario = R"({
   "record": {"evaluate_every": 10}
 })";
 
+// Rings as of three runs, and what is fitted to them.
+inline constexpr const char* kRings =
+    "P,B,t\n2,1000,20.2\n2,1000000,220\n4,1000,60.3\n4,1000000,360\n8,1000,140.35\n8,1000000,490\n";
+inline constexpr const char* kRingsSpec = R"({"name": "rings",
+  "scenario": {"cluster": {"name": "c", "device": {"use": "devices/v100.json"}, "topology": {"name": "star"},
+    "nic": {"bandwidth": "1 GB/s"}, "host": {"launch": 0, "staged": false, "reduce": 0, "tensor": 0, "pack": 0}}},
+  "data": [{"files": ["rings.csv"], "map": {"workers": "P", "bytes": {"from": "B", "unit": "B"},
+    "values": [{"quantity": "time_s", "from": "t", "unit": "us"}], "constants": {"operation": "all_reduce"}}}],
+  "predict": [{"as": "collective"}],
+  "models": [{"name": "ring", "parameters": [
+    {"name": "latency", "pointers": ["/cluster/nic/latency"], "low": "1 us", "high": "1 ms"},
+    {"name": "bandwidth", "pointers": ["/cluster/nic/bandwidth"], "low": "0.1 GB/s", "high": "100 GB/s"}]}],
+  "fit": {"where": {"workers": [2, 4]}}, "tests": [{"name": "8", "where": {"workers": 8}}]})";
+
 inline nlohmann::ordered_json without_context(const std::string& text) {
   nlohmann::ordered_json document = nlohmann::ordered_json::parse(text);
   document.erase("context");

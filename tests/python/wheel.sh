@@ -28,6 +28,8 @@ import os, resource, subprocess, sys
 import simsgd
 assert simsgd.find_program().startswith(os.path.dirname(simsgd.__file__)), simsgd.find_program()
 assert os.path.exists(os.path.join(os.path.dirname(simsgd.__file__), "py.typed"))
+libraries = " ".join(os.listdir(os.path.join(os.path.dirname(simsgd.__file__), "lib")))
+assert "libceres.so" in libraries and "libcpp-httplib.so" in libraries, libraries
 run = simsgd.run("quickstart.json", {"/learner": None, "/target": None, "/stop/steps": 20})
 assert run.metrics["throughput_samples_per_s"] > 0
 chart = simsgd.results("first.db").chart("throughput")._repr_mimebundle_()

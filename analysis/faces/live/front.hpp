@@ -49,11 +49,6 @@ class Front {
   int port_ = 0;
 };
 
-// Between the two: how long a message is, and the message.
-
-/// In the process of its own: serves until it is killed.
-[[noreturn]] void serve(int port, int commands, int answers);
-
 // Who is answered: a page of ours, open on this machine. A name that an attacker's server resolves to
 // 127.0.0.1 (DNS rebinding) shows in Host, and another site's page in Origin.
 
@@ -76,5 +71,12 @@ struct Refusal {
 
 /// Why the request is not answered by the server at 127.0.0.1:`port`; nothing where it is.
 std::optional<Refusal> refusal(const RequestHead& head, int port);
+
+/// What the library that speaks HTTP (http_module.cpp) asks, from several threads.
+struct Desk {
+  std::function<std::optional<Refusal>(const RequestHead& head, int port)> refuses;
+  std::function<Reply(Ask ask, const std::string& body)> answers;
+  std::function<void(int port)> opens_at;  ///< 0 where the port is taken
+};
 
 }  // namespace simsgd::live
