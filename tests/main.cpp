@@ -1,2 +1,9 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
+
+#include "sim/learn/numerics.hpp"
+
+int main(int argc, char** argv) {
+  simsgd::keep_freed_memory();  // as the program does
+  return doctest::Context(argc, argv).run();
+}
