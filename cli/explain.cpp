@@ -24,6 +24,19 @@ struct ExplainVerb {
   bool json = false;
 };
 
+/// "7B" and "110M" are how networks are named: 7e9 and 110e6.
+std::string without_suffix(const std::string& parameters) {
+  if (parameters.ends_with('B')) return parameters.substr(0, parameters.size() - 1) + "e9";
+  if (parameters.ends_with('M')) return parameters.substr(0, parameters.size() - 1) + "e6";
+  return parameters;
+}
+
+std::string lower_case(std::string text) {
+  for (char& each : text)
+    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
+  return text;
+}
+
 /// 0, which is refused with all else that is wrong, where it is not one.
 double quantity(const std::string& option, const std::string& text, Dimension dimension,
                 std::vector<InputError>& errors) {
@@ -37,9 +50,11 @@ double quantity(const std::string& option, const std::string& text, Dimension di
 int explain_scaling(const ExplainVerb& verb) {
   ScalingQuestion question = verb.question;
   std::vector<InputError> errors;
-  question.parameters = quantity("--parameters", verb.parameters, Dimension::number, errors);
+  question.parameters = quantity("--parameters", without_suffix(verb.parameters), Dimension::number, errors);
   question.step_s = quantity("--step", verb.step, Dimension::time_s, errors);
   if (!errors.empty()) throw ConfigError(errors);
+  question.framework = lower_case(question.framework);
+  if (!question.network.ends_with(".json")) question.network = lower_case(question.network);  // 10GbE
   if (verb.gpus_per_node_option->count() > 0) question.gpus_per_node = verb.gpus_per_node;
   catch_interrupts();
   const auto progress = std::make_shared<Progress>("Simulating", 0);
@@ -62,7 +77,8 @@ void add_explain(CLI::App& app, ExitCode& exit_code) {
       "explain",
       "Explain why N GPUs are not N times one: parts of a step, the bandwidth it needs, what helps");
   auto settings = std::make_shared<ExplainVerb>();
-  verb->add_option("--parameters", settings->parameters, "Parameters of the network, such as 110e6")
+  verb->add_option("--parameters", settings->parameters,
+                   "Parameters of the network, such as 110e6, 110M or 7B")
       ->type_name("N")
       ->required();
   verb->add_option("--step", settings->step, "Time of a step on one GPU, such as 0.13s")

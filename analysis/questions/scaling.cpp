@@ -59,10 +59,12 @@ double rate_in(const std::string& text, const std::string& prefix, const std::st
 /// The section "cluster": null where the network has no such name.
 Json cluster_of(const std::string& network) {
   if (network.ends_with(".json")) return {{"use", network}};
-  if (const double rate = rate_in(network, "", "gbe"); rate == 1)
-    return {{"use", "clusters/ethernet-1g.json"}};
-  else if (rate > 0)
-    return {{"use", "clusters/ethernet-10g.json"}, {"nic", {{"bandwidth", rate * 1e9 / 8}}}};
+  // Not ethernet-1g.json: its hosts are those of one paper, with GPUs on a single lane of PCIe 1.0.
+  if (const double rate = rate_in(network, "", "gbe"); rate > 0) {
+    Json cluster = {{"use", "clusters/ethernet-10g.json"}, {"nic", {{"bandwidth", rate * 1e9 / 8}}}};
+    if (rate == 1) cluster["gpus_per_node"] = 1;
+    return cluster;
+  }
   // The file's bandwidth is what payloads get of 100 Gb/s.
   if (const double rate = rate_in(network, "ib", ""); rate > 0)
     return {{"use", "clusters/infiniband-100g.json"}, {"nic", {{"bandwidth", 12e9 * rate / 100}}}};
@@ -78,9 +80,11 @@ const Framework* framework_of(const std::string& name) {
 
 void check(const ScalingQuestion& question) {
   std::vector<InputError> errors;
+  constexpr double kMost = 1e12;  // of a workload's step_time and parameters
   const auto positive = [&](const char* option, double value, const char* remedy) {
-    if (!(value > 0) || !std::isfinite(value))
-      errors.push_back({option, "", "must be above 0", fmt::format("{}", value), remedy});
+    if (!(value > 0) || value > kMost)
+      errors.push_back({option, "", value > 0 ? "must be at most 1e12" : "must be above 0",
+                        fmt::format("{}", value), remedy});
   };
   positive("--parameters", question.parameters, "Write how many the network has, such as 110e6");
   positive("--step", question.step_s, "Write what a step takes on one GPU, such as 0.13s");
@@ -231,7 +235,8 @@ class Runs {
       return run_with_intervals(scenario_of(document), {}, drawn).document.dump();
     } catch (const ConfigError& error) {
       const InputError& first = error.errors().front();
-      return Json{{"impossible", first.pointer + " " + first.problem}}.dump();
+      // What is wrong is what the change needs, not a value at a place that nobody wrote.
+      return Json{{"impossible", first.problem}}.dump();
     }
   }
 

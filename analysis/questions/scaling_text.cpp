@@ -60,9 +60,9 @@ std::string why_two_nodes(const ScalingAnswer& answer) {
                     *two = of_size(answer, 2 * answer.gpus_per_node);
   if (one == nullptr || two == nullptr || !one->impossible.empty() || !two->impossible.empty()) return "";
   const double gain = speed_up(*two) / speed_up(*one);
-  return fmt::format(" Two nodes {} one ({:.2f} times as fast): between nodes {} share {}.",
+  return fmt::format(" Two nodes {} one ({:.2f} times as fast): between nodes {} {} {}.",
                      gain < 1 ? "are slower than" : "gain on", gain, gpus(answer.gpus_per_node),
-                     rate(answer.nic_Bps));
+                     answer.gpus_per_node == 1 ? "has" : "share", rate(answer.nic_Bps));
 }
 
 std::string what_bandwidth(const ScalingAnswer& answer) {
@@ -124,8 +124,12 @@ std::string picture(const ScalingAnswer& answer) {
          "  # computing  - communication that is waited for  ~ communication behind computing  . waiting  h hosts, kernels\n";
 }
 
+/// Below the table: why the largest size without times has none.
 std::string sizes_table(const ScalingAnswer& answer) {
   Table table;
+  std::string why;
+  for (const ScalingCase& each : answer.sizes)
+    if (!each.impossible.empty()) why = fmt::format("{}: {}\n", gpus(each.gpus), printable(each.impossible));
   table.header = {"GPUs", "nodes", "step", "kept", "speed-up"};
   for (const ScalingCase& each : answer.sizes)
     table.rows.push_back(
@@ -134,7 +138,7 @@ std::string sizes_table(const ScalingAnswer& answer) {
                                        human_time(each.step_s), percent(each.efficiency),
                                        fmt::format("{:.1f}", speed_up(each))}
             : std::vector<std::string>{std::to_string(each.gpus), std::to_string(each.nodes), "-", "-", "-"});
-  return text_rows(table);
+  return text_rows(table) + why;
 }
 
 /// Where the table is wider than `width`, what a remedy costs stands below it.

@@ -151,4 +151,38 @@ TEST_CASE(
             .out.starts_with("1 GPU in one node keeps 100 %"));
 }
 
+TEST_CASE("explain: two machines on 1 Gb/s take the wire's time, and each GPU has its NIC") {
+  const Scratch scratch;
+  const Json answer =
+      asked(scratch, "explain --parameters 110e6 --step 0.13s --gpus 2 --network 1gbe --json");
+  // Each sends 440 MB at 117.7 MB/s, what TCP leaves of 1 Gb/s. At most the backward pass hides any of it.
+  const double wire_s = 2 * (2 - 1) / 2.0 * 440e6 / (0.9416 * 125e6);
+  CHECK(answer["step"]["step_s"].get<double>() > wire_s);
+  CHECK(answer["step"]["step_s"].get<double>() < wire_s + 0.13 + 0.01 * wire_s);
+  CHECK(answer["answer"].get<std::string>().find("between nodes 1 GPU has 1 Gb/s.") != std::string::npos);
+}
+
+TEST_CASE("explain reads numbers and names as people write them: 110M, 10GbE, DDP") {
+  const Scratch scratch;
+  const auto step = [&](const std::string& parameters, const std::string& rest) {
+    return asked(scratch, "explain --step 0.13s --gpus 8 --json --parameters " + parameters + rest)["step"];
+  };
+  const Json plain = step("110e6", " --network 10gbe --framework ddp");
+  CHECK(step("110M", " --network 10GbE --framework DDP") == plain);
+  CHECK(step("0.11B", " --network 10gbe") == plain);
+}
+
+TEST_CASE("explain: what GPUs have no memory for says so, without a place that nobody wrote") {
+  const Scratch scratch;
+  const std::string text =
+      scratch
+          .simsgd(
+              "explain --parameters 70B --step 12s --gpus 16 --framework fsdp --network clusters/dgx-h100.json")
+          .out;
+  // Parameters and gradients, 4 bytes each: 560 GB, where nothing is sharded.
+  CHECK(text.find("\n8 GPUs: needs ") != std::string::npos);
+  CHECK(text.find("needs 560 GB on each GPU, and H100 has 85 GB") != std::string::npos);
+  CHECK(text.find("/workload/batch") == std::string::npos);
+}
+
 }  // namespace simsgd::test::cli_explain
