@@ -177,7 +177,7 @@ std::vector<Variant> remedies(const ScalingQuestion& question, const Json& base)
     document["algorithm"] = {{"name", "powersgd"}, {"rank", 4}};
     document["workload"] = matrices(question);
   });
-  add("topk", "the largest 1 % of each gradient", "an approximation, all-gathered",
+  add("topk", "the largest 1 % of each gradient", "an approximation, added up on hosts",
       algorithm({{"name", "topk_sgd"}, {"density", 0.01}}));
   if (current != "fsdp") {
     add("zero2", "ZeRO-2 (gradients and optimizer sharded)", "saves memory, not bytes",
