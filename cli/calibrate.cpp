@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analysis/calibration/calibrate_logs.hpp"
 #include "analysis/calibration/calibrate_stragglers.hpp"
@@ -71,6 +72,11 @@ int calibrate_logs_verb(const CalibrateVerb& verb) {
   if (!verb.data.empty())
     throw ConfigError({"--data", "", "applies to a spec, and these files are logs", verb.data,
                        "Drop it, and give the paths of the logs"});
+  std::set<std::string> seen;
+  for (const std::string& file : verb.files)
+    if (!seen.insert(file).second)
+      throw ConfigError(
+          {file, "", "is named twice, so its measurements would count twice", "", "Name it once"});
   const LogSpec logs = spec_of_logs(
       verb.files, {verb.gpus_per_node > 0 ? std::optional(verb.gpus_per_node) : std::nullopt, verb.device});
   for (const std::string& note : logs.notes) fmt::print(stderr, "note: {}\n", printable(note));

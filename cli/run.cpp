@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 #include "traces/import.hpp"
 
 namespace simsgd {
@@ -45,8 +47,9 @@ std::string found_file(const std::string& option, const std::string& name) {
   return std::filesystem::absolute(found.path).string();
 }
 
-/// A workload's file, or what a recorded job shows of its network.
-Json workload_of(const std::string& path) {
+/// A workload's file, or what a recorded job shows of its network. `own_batch`: the scenario's, which a trace
+/// that does not name its batch was recorded at.
+Json workload_of(const std::string& path, const std::function<Json()>& own_batch) {
   if (path.ends_with(".json")) {
     Json json = Json::parse(read_file(path), nullptr, false, true);
     for (const char* key : {"layers", "step_time", "step_cost", "use"})
@@ -56,7 +59,15 @@ Json workload_of(const std::string& path) {
         return workload;
       }
   }
-  const Imported recorded = import_files({path}, {});
+  Imported recorded = import_files({path}, {});
+  if (recorded.workloads.size() == 1 && recorded.workloads.front().batch < 1) {
+    const std::string batch = own_batch().dump();
+    fmt::print(stderr, "note: {} does not say its batch; it is taken to be the scenario's, {}\n",
+               printable(path), batch);
+    ImportOptions told;
+    told.set["batch"] = batch;
+    recorded = import_files({path}, told);
+  }
   if (recorded.workloads.size() != 1)
     throw ConfigError({"--workload", "", "contains no network, or several", path,
                        "Name a workload file, or a trace of one rank"});
@@ -93,7 +104,8 @@ Overrides RunOnOptions::before(Overrides overrides, const std::string& scenario)
     set.emplace_back("/cluster/workers", std::to_string(workers));
   }
   if (!workload.empty()) {
-    Json section = workload_of(found_file("--workload", workload));
+    Json section =
+        workload_of(found_file("--workload", workload), [&] { return stays("workload", "batch"); });
     if (!section.contains("batch")) section["batch"] = stays("workload", "batch");
     set.emplace_back("/workload", section.dump());
   }

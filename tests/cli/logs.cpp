@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/cli/scratch.hpp"
+#include "tests/traces/kineto_trace.hpp"
 
 namespace simsgd::test::cli_logs {
 
@@ -165,6 +166,39 @@ TEST_CASE("run --on keeps what the options do not say, and --set has the last wo
   CHECK(scenario["cluster"]["workers"] == 8);
   CHECK(scenario["workload"]["name"] == "resnet20");
   CHECK(scenario["workload"]["batch"] == 64);
+}
+
+TEST_CASE("run --workload: a trace that does not say its batch has the scenario's, and a note says so") {
+  const Scratch scratch;
+  traces_kineto::Trace trace(false, 0, 2);  // without sizes of operators: only buckets tell the network
+  for (int step = 1; step <= 4; ++step) {
+    const double at = 1e5 + 1000.0 * step;
+    trace.step(step, at, 998);
+    trace.op("aten::linear", at + 1, 20, step, "1");
+    trace.kernel("gemm", at + 5, at + 50, 200);
+    trace.op("AddmmBackward0", at + 300, 20, step, "2");
+    trace.kernel("gemm_backward", at + 301, at + 400, 300, "2");
+    trace.kernel(
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", at + 330, at + 720, 50, "2",
+        R"("Collective name": "allreduce", "In msg nelems": 5000, "Out msg nelems": 5000, "Group size": 2, "dtype": "Float", "Process Group Name": "0")");
+  }
+  std::string text = trace.text();
+  text.replace(text.find("GPU X"), 5, "V100");  // as the scenario's cluster has
+  scratch.write("t.json", text);
+  const std::string command = "run " + kSamples + "job.json --workload t.json --draws 0 --json";
+  const Outcome run = scratch.simsgd(command + " --set /workload/batch=16");
+  CAPTURE(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(run.err.find("does not say its batch; it is taken to be the scenario's, 16\n") != std::string::npos);
+  CHECK(Json::parse(run.out).at("scenario").at("workload").at("batch") == 16);
+}
+
+TEST_CASE("a log that is named twice is refused: its measurements would count twice") {
+  const Scratch scratch;
+  scratch.write("4.log", log_of(4, "n"));
+  const Outcome twice = scratch.simsgd("calibrate 4.log ./4.log");
+  CHECK(twice.code == 2);
+  CHECK(twice.err.ends_with("4.log: is named twice, so its measurements would count twice. Name it once.\n"));
 }
 
 }  // namespace simsgd::test::cli_logs
