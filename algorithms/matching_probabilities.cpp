@@ -1,11 +1,11 @@
 #include "algorithms/matching_probabilities.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "sim/base/check.hpp"
+#include "sim/base/eigen_pairs.hpp"
 
 namespace simsgd {
 
@@ -13,7 +13,6 @@ namespace {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-using Solver = Eigen::SelfAdjointEigenSolver<MatrixXd>;
 
 void add_laplacian(MatrixXd& sum, const std::vector<LogicalGraph::Edge>& edges, double weight) {
   for (const auto& [a, b] : edges) {
@@ -72,11 +71,10 @@ struct SmoothMinimum {
 };
 
 SmoothMinimum smooth_minimum(const LogicalGraph& graph, const std::vector<double>& p, double mu) {
-  const Solver solver(mean_laplacian(graph, p));
-  const VectorXd& eigenvalues = solver.eigenvalues();
-  const double second = eigenvalues(1);
+  const EigenPairs pairs = eigen_pairs(mean_laplacian(graph, p));
+  const double second = pairs.values(1);
   VectorXd weights = VectorXd::Zero(graph.workers);
-  for (int k = 1; k < graph.workers; ++k) weights(k) = std::exp(-mu * (eigenvalues(k) - second));
+  for (int k = 1; k < graph.workers; ++k) weights(k) = std::exp(-mu * (pairs.values(k) - second));
   const double sum = weights.sum();
   weights /= sum;
   SmoothMinimum result{second - std::log(sum) / mu, second, {}};
@@ -84,7 +82,7 @@ SmoothMinimum smooth_minimum(const LogicalGraph& graph, const std::vector<double
     double slope = 0;
     for (int k = 1; k < graph.workers && weights(k) > 1e-15; ++k)
       for (const auto& [a, b] : edges) {
-        const double difference = solver.eigenvectors()(a, k) - solver.eigenvectors()(b, k);
+        const double difference = pairs.vectors(a, k) - pairs.vectors(b, k);
         slope += weights(k) * difference * difference;
       }
     result.gradient.push_back(slope);
@@ -209,9 +207,9 @@ class Contractions {
   double slope(double alpha) const {
     if (uniform_) return uniform_slope(graph_.laplacian_eigenvalues, p_.front(), alpha);
     const int n = graph_.workers;
-    const Solver solver(MatrixXd::Identity(n, n) - 2 * alpha * mean_ + alpha * alpha * square_ -
-                        MatrixXd::Constant(n, n, 1.0 / n));
-    const VectorXd v = solver.eigenvectors().col(n - 1);
+    const VectorXd v = eigen_pairs(MatrixXd::Identity(n, n) - 2 * alpha * mean_ + alpha * alpha * square_ -
+                                   MatrixXd::Constant(n, n, 1.0 / n))
+                           .vectors.col(n - 1);
     return v.dot(2 * alpha * square_ * v - 2 * mean_ * v);
   }
 
@@ -225,7 +223,7 @@ class Contractions {
 }  // namespace
 
 double mean_connectivity(const LogicalGraph& graph, const std::vector<double>& probabilities) {
-  return Solver(mean_laplacian(graph, probabilities), Eigen::EigenvaluesOnly).eigenvalues()(1);
+  return symmetric_eigenvalues(mean_laplacian(graph, probabilities))(1);
 }
 
 MatchingProbabilities optimise_probabilities(const LogicalGraph& graph, double budget) {

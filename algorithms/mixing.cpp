@@ -1,10 +1,10 @@
 #include "algorithms/mixing.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.hpp"
+#include "sim/base/eigen_pairs.hpp"
 #include "sim/learn/model.hpp"
 
 namespace simsgd {
@@ -53,8 +53,8 @@ double spectral_gap(const LogicalGraph& graph, const MixingWeights& weights) {
     for (std::size_t k = 0; k < graph.neighbours[row].size(); ++k)
       mixing(i, graph.neighbours[row][k]) = weights.neighbour[row][k];
   }
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(mixing, Eigen::EigenvaluesOnly);
-  return 1 - std::max(std::fabs(solver.eigenvalues()(0)), std::fabs(solver.eigenvalues()(n - 2)));
+  const Eigen::VectorXd values = symmetric_eigenvalues(mixing);
+  return 1 - std::max(std::fabs(values(0)), std::fabs(values(n - 2)));
 }
 
 }  // namespace simsgd

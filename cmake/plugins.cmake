@@ -1,16 +1,25 @@
-# simsgd_plugins(TARGET TABLE table TYPE type HEADER header NAMESPACE namespace FILES file...)
+# simsgd_plugins(TARGET TABLE table TYPE type [OF scalar] HEADER header NAMESPACE namespace FILES file...)
 #
 # The one list of a kind of plug-in: its files are compiled into TARGET, and `table()`, declared in HEADER as
 # `const std::vector<TYPE>& table()`, is written with the plug-ins of all files in this order. FILE.cpp defines
-# `std::vector<TYPE> NAMESPACE::FILE()`: one plug-in, or several presets of one class.
+# `std::vector<TYPE> NAMESPACE::FILE()`: one plug-in, or several presets of one class. With OF type and function are
+# templates of a scalar: `std::vector<TYPE<T>> NAMESPACE::FILE<T>()`.
 function(simsgd_plugins target)
-  cmake_parse_arguments(PARSE_ARGV 1 list "" "TABLE;TYPE;HEADER;NAMESPACE" "FILES")
+  cmake_parse_arguments(PARSE_ARGV 1 list "" "TABLE;TYPE;OF;HEADER;NAMESPACE" "FILES")
   set(declarations "")
   set(calls "")
+  set(template "")
+  set(of "")
+  set(type ${list_TYPE})
+  if(list_OF)
+    set(template "template <class T>\n")
+    set(of "<${list_OF}>")
+    set(type "${list_TYPE}<T>")
+  endif()
   foreach(file IN LISTS list_FILES)
     get_filename_component(name ${file} NAME)
-    string(APPEND declarations "std::vector<${list_TYPE}> ${name}();\n")
-    string(APPEND calls "      ${list_NAMESPACE}::${name}(),\n")
+    string(APPEND declarations "${template}std::vector<${type}> ${name}();\n")
+    string(APPEND calls "      ${list_NAMESPACE}::${name}${of}(),\n")
     target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${file}.cpp)
   endforeach()
   set(table ${CMAKE_CURRENT_BINARY_DIR}/${list_TABLE}.cpp)
@@ -23,8 +32,8 @@ ${declarations}}
 
 namespace simsgd {
 
-const std::vector<${list_TYPE}>& ${list_TABLE}() {
-  static const std::vector<${list_TYPE}> table = joined<${list_TYPE}>({
+const std::vector<${list_TYPE}${of}>& ${list_TABLE}() {
+  static const std::vector<${list_TYPE}${of}> table = joined<${list_TYPE}${of}>({
 ${calls}  });
   return table;
 }

@@ -28,74 +28,10 @@ FactorLayout factor_layout(const std::vector<LayerInfo>& layers) {
   return layout;
 }
 
-template <class T>
-Matrix<T> unpack_symmetric(std::span<const T> packed, std::int64_t dim) {
-  CHECK(packed.size() == triangle(static_cast<std::size_t>(dim)), "a triangle of another size");
-  Matrix<T> full(dim, dim);
-  const T* next = packed.data();
-  for (Eigen::Index j = 0; j < dim; ++j)
-    for (Eigen::Index i = 0; i <= j; ++i) full(i, j) = full(j, i) = *next++;
-  return full;
-}
-
-template <class T>
-void pack_upper(const Matrix<T>& matrix, std::span<T> packed) {
-  CHECK(packed.size() == triangle(static_cast<std::size_t>(matrix.cols())), "a triangle of another size");
-  T* next = packed.data();
-  for (Eigen::Index j = 0; j < matrix.cols(); ++j) next = std::copy_n(matrix.col(j).data(), j + 1, next);
-}
-
-namespace {
-
-// Columns of a factor that are computed together: so many stay in the second cache until they are packed.
-constexpr Eigen::Index kPanel = 128;
-
-// Appends the upper triangle of scale C C'.
-template <class T>
-void append_products(const Matrix<T>& columns, T scale, std::vector<T>& packed) {
-  const Eigen::Index dim = columns.rows();
-  Matrix<T> panel(dim, std::min(dim, kPanel));
-  for (Eigen::Index begin = 0; begin < dim; begin += kPanel) {
-    const Eigen::Index size = std::min(kPanel, dim - begin);
-    const auto own = columns.middleRows(begin, size);
-    if (begin > 0)
-      panel.topLeftCorner(begin, size).noalias() = scale * (columns.topRows(begin) * own.transpose());
-    auto corner = panel.block(begin, 0, size, size);
-    corner.template triangularView<Eigen::Upper>().setZero();
-    corner.template selfadjointView<Eigen::Upper>().rankUpdate(own, scale);
-    for (Eigen::Index j = 0; j < size; ++j) {
-      const T* column = panel.col(j).data();
-      packed.insert(packed.end(), column, column + begin + j + 1);
-    }
-  }
-}
-
-}  // namespace
-
-template <class T>
-void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::vector<T>& factors) {
-  CHECK(tap.layers.size() == layout.layers.size(), "factors of another model");
-  factors.reserve(factors.size() + layout.size);
-  for (std::size_t l = 0; l < layout.layers.size(); ++l) {
-    const LayerFactors& layer = layout.layers[l];
-    const typename LayerTap<T>::Entry& entry = tap.layers[l];
-    const auto columns = static_cast<T>(entry.input.cols());  // B S
-    append_products(entry.input, T(1) / (columns * static_cast<T>(layer.layer.positions)), factors);
-    append_products(entry.output_gradient, columns, factors);
-  }
-}
-
 void FactorStatistics::compute(const Learner& learner, const LayerTap<float>& tap,
                                std::vector<float>& out) const {
   compute_factors<float>(factor_layout(learner.model().layers()), tap, out);
 }
-
-template void compute_factors(const FactorLayout&, const LayerTap<float>&, std::vector<float>&);
-template void compute_factors(const FactorLayout&, const LayerTap<double>&, std::vector<double>&);
-template Matrix<float> unpack_symmetric(std::span<const float>, std::int64_t);
-template Matrix<double> unpack_symmetric(std::span<const double>, std::int64_t);
-template void pack_upper(const Matrix<float>&, std::span<float>);
-template void pack_upper(const Matrix<double>&, std::span<double>);
 
 namespace {
 
@@ -141,7 +77,7 @@ FloatMatrix inverse_of_product(const FloatMatrix& lower) {
   const Eigen::Index dim = lower.rows();
   FloatMatrix inverse(dim, dim);
   for (Eigen::Index end = dim; end > 0;) {
-    const Eigen::Index size = (end - 1) % kPanel + 1, begin = end - size, known = dim - end;
+    const Eigen::Index size = (end - 1) % kFactorPanel + 1, begin = end - size, known = dim - end;
     auto panel = inverse.block(0, begin, end, size);
     panel.topRows(begin).setZero();
     panel.bottomRows(size).setIdentity();

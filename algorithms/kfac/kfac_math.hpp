@@ -31,6 +31,9 @@ namespace simsgd {
 // (convolutional), scaled as in the released code of SPD-KFAC (Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533).
 // Checked against dense Fisher matrices and finite differences in tests/algorithms/kfac_factors.cpp.
 
+/// Columns of a factor that are computed together: so many stay in the second cache until they are packed.
+constexpr std::int64_t kFactorPanel = 128;
+
 /// Entries of the upper triangle of an n x n matrix, diagonal included. Packed column by column: entry (i,
 /// j), i <= j, is at triangle(j) + i.
 constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }

@@ -91,7 +91,7 @@ Factors factors_of(const Model<double>& model, const std::vector<double>& at, co
 
 // One convolution of two filters 2 x 2, tanh, and a linear layer.
 std::unique_ptr<const Model<double>> small_cnn(const DataSet& data) {
-  return testing::model_plugin("cnn").in_double.make(
+  return testing::model_in_double("cnn").make(
       Json{{"channels", {2}}, {"kernel", 2}, {"padding", 0}, {"pool", 1}, {"activation", "tanh"}}, data);
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("the triangle of an n x n matrix has n(n+1)/2 numbers, and unpacks to 
 TEST_CASE("with one sample, A (x) G is the dense Fisher matrix of every linear layer") {
   const DataSet data = equal_inputs(1, 4);
   const auto model =
-      testing::model_plugin("mlp").in_double.make(Json{{"hidden", {3, 2}}, {"activation", "tanh"}}, data);
+      testing::model_in_double("mlp").make(Json{{"hidden", {3, 2}}, {"activation", "tanh"}}, data);
   const std::vector<double> at = some_parameters(model->parameters());
   const Factors factors = factors_of(*model, at, data);
   REQUIRE(factors.layout.layers.size() == 3);
@@ -178,7 +178,7 @@ TEST_CASE(
     "with equal inputs and different labels too: A is the mean of a a', G that of g g' of each sample's loss") {
   const DataSet data = equal_inputs(5, 4);
   const auto model =
-      testing::model_plugin("mlp").in_double.make(Json{{"hidden", {3}}, {"activation", "tanh"}}, data);
+      testing::model_in_double("mlp").make(Json{{"hidden", {3}}, {"activation", "tanh"}}, data);
   const std::vector<double> at = some_parameters(model->parameters());
   const Factors factors = factors_of(*model, at, data);
   for (std::size_t l = 0; l < 2; ++l) {
@@ -190,7 +190,7 @@ TEST_CASE(
 
 TEST_CASE("a linear layer with a bias has a 1 appended to its input: the last entry of A is 1") {
   const DataSet data = testing::random_classes(6, 4, 3, 1);
-  const auto model = testing::model_plugin("mlp").in_double.make(Json{{"hidden", {3}}}, data);
+  const auto model = testing::model_in_double("mlp").make(Json{{"hidden", {3}}}, data);
   const Factors factors = factors_of(*model, some_parameters(model->parameters()), data);
   CHECK(factors.layout.layers[0].a_dim == 5);
   CHECK(factors.a(0)(4, 4) == doctest::Approx(1).epsilon(1e-14));

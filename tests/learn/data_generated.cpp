@@ -57,7 +57,7 @@ TEST_CASE("a quadratic has curvatures from 1 down to 1 / condition, and the vect
   // About 1/2 (1 + 0.1 + 0.01) 2^2 = 2.22; the first variance is known to sqrt(2 / 500) = 6 per cent.
   CHECK(std::abs(data.optimum - 2.22) < 4 * 0.06 * 2.22);
 
-  const auto model = model_plugin("quadratic").in_double.make(Json::object(), data);
+  const auto model = model_in_double("quadratic").make(Json::object(), data);
   const Differentiated at_optimum = differentiate(*model, {1, 1, 1}, data);
   CHECK(at_optimum.loss == doctest::Approx(data.optimum).epsilon(1e-9));
   for (const double slope : at_optimum.gradient) CHECK(std::abs(slope) < 1e-7);

@@ -62,7 +62,7 @@ TEST_CASE("the gradient of every model is that of its loss") {
   for (const Case& example : cases()) {
     CAPTURE(example.model);
     CAPTURE(example.parameters);
-    const auto model = model_plugin(example.model).in_double.make(example.parameters, example.data);
+    const auto model = model_in_double(example.model).make(example.parameters, example.data);
     std::vector<double> at = random_parameters(model->parameters());
     const std::vector<double> gradient = differentiate(*model, at, example.data).gradient;
     const Batch<double> batch = example.data.batch<double>(all_samples(example.data));
@@ -90,7 +90,7 @@ TEST_CASE("every listed model is checked against finite differences") {
 TEST_CASE("score and loss_and_gradient give the same loss") {
   for (const Case& example : cases()) {
     CAPTURE(example.model);
-    const auto model = model_plugin(example.model).in_double.make(example.parameters, example.data);
+    const auto model = model_in_double(example.model).make(example.parameters, example.data);
     const std::vector<double> at = random_parameters(model->parameters());
     const Batch<double> batch = example.data.batch<double>(all_samples(example.data));
     CHECK(model->score(at, batch).loss ==
@@ -103,7 +103,7 @@ TEST_CASE(
   for (const Case& example : cases()) {
     CAPTURE(example.model);
     CAPTURE(example.parameters);
-    const auto model = model_plugin(example.model).in_double.make(example.parameters, example.data);
+    const auto model = model_in_double(example.model).make(example.parameters, example.data);
     const Differentiated found = differentiate(*model, random_parameters(model->parameters()), example.data);
     std::size_t entry = 0;
     for (const LayerInfo& layer : model->layers()) {
@@ -129,7 +129,7 @@ TEST_CASE("float and double agree to float's precision") {
   for (const Case& example : cases()) {
     CAPTURE(example.model);
     const Json& parameters = example.parameters;
-    const auto wide = model_plugin(example.model).in_double.make(parameters, example.data);
+    const auto wide = model_in_double(example.model).make(parameters, example.data);
     const auto narrow = model_plugin(example.model).make(parameters, example.data);
     const std::vector<double> at = random_parameters(wide->parameters());
     const std::vector<float> at_float(at.begin(), at.end());

@@ -34,7 +34,7 @@ TEST_CASE("softmax regression: mean cross-entropy of two samples, worked out by 
   data.count = 2, data.features = 2, data.classes = 2;
   data.floats = {1, 2, 0, 0};
   data.labels = {0, 1};
-  const auto model = model_plugin("softmax_regression").in_double.make(Json::object(), data);
+  const auto model = model_in_double("softmax_regression").make(Json::object(), data);
   const Differentiated found = differentiate(*model, {1, 0, 0, 1, 0, 0}, data);
   CHECK(found.loss == doctest::Approx(1.00320443).epsilon(1e-8));
   check_equal(found.gradient, {-0.36552929, 0.36552929, -0.73105858, 0.73105858,  // W, column by column
@@ -47,12 +47,12 @@ TEST_CASE("linear regression: half the squared distance, worked out by hand") {
   data.count = 1, data.features = 1, data.target_size = 1;
   data.floats = {3};
   data.targets = {5};
-  const auto model = model_plugin("linear_regression").in_double.make(Json::object(), data);
+  const auto model = model_in_double("linear_regression").make(Json::object(), data);
   const Differentiated found = differentiate(*model, {2, 1}, data);
   CHECK(found.loss == doctest::Approx(2.0));
   check_equal(found.gradient, {6, 2});
 
-  const auto without = model_plugin("linear_regression").in_double.make(Json{{"bias", false}}, data);
+  const auto without = model_in_double("linear_regression").make(Json{{"bias", false}}, data);
   CHECK(without->parameters() == 1);
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("mlp with relu: forward and backward through one hidden layer, worked 
   data.count = 1, data.features = 2, data.target_size = 1;
   data.floats = {3, 1};
   data.targets = {5};
-  const auto model = model_plugin("mlp").in_double.make(Json{{"hidden", {2}}}, data);
+  const auto model = model_in_double("mlp").make(Json{{"hidden", {2}}}, data);
   const Differentiated found = differentiate(*model, {1, -2, -1, 0, 0, 1, 3, 4, 1}, data);
   CHECK(found.loss == doctest::Approx(2.0));
   check_equal(found.gradient, {18, 0, 6, 0, 6, 0, 4, 0, 2});
@@ -81,7 +81,7 @@ TEST_CASE("cnn: one convolution, relu and a linear layer, worked out by hand") {
   // 0.
   const DataSet data = image_set(3, 3, {1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, 2);
   const Json parameters = {{"channels", {1}}, {"kernel", 2}, {"padding", 0}, {"pool", 1}};
-  const auto model = model_plugin("cnn").in_double.make(parameters, data);
+  const auto model = model_in_double("cnn").make(parameters, data);
   const Differentiated found = differentiate(*model, {1, 0, 0, 1, -9, 0, 0, 0, 0, 0, 1, 0, -1, 0, 2}, data);
   CHECK(found.loss == doctest::Approx(std::log(2.0)));
   check_equal(found.gradient, {-0.5, -0.5, -0.5, -0.5, 0,                      // kernel, bias
@@ -96,7 +96,7 @@ TEST_CASE("quadratic: loss and gradient of two samples, worked out by hand") {
   data.count = 2, data.features = 2;
   data.floats = {0, 0, 2, 4};
   data.curvature = {1, 0.5};
-  const auto model = model_plugin("quadratic").in_double.make(Json::object(), data);
+  const auto model = model_in_double("quadratic").make(Json::object(), data);
   const Differentiated found = differentiate(*model, {3, 0}, data);
   CHECK(found.loss == doctest::Approx(4.5));
   check_equal(found.gradient, {2, -1});
@@ -109,7 +109,7 @@ TEST_CASE("score counts the samples whose largest output is that of their label"
   data.count = 3, data.features = 2, data.classes = 2;
   data.floats = {2, 1, 1, 2, 1, 1};
   data.labels = {0, 0, 0};
-  const auto model = model_plugin("softmax_regression").in_double.make(Json::object(), data);
+  const auto model = model_in_double("softmax_regression").make(Json::object(), data);
   const std::vector<double> identity = {1, 0, 0, 1, 0, 0};
   CHECK(model->score(identity, data.batch<double>(all_samples(data))).correct == 2);
 }
@@ -120,7 +120,7 @@ TEST_CASE("large outputs do not overflow the cross-entropy") {
   data.count = 1, data.features = 1, data.classes = 2;
   data.floats = {1000};
   data.labels = {1};
-  const auto model = model_plugin("softmax_regression").in_double.make(Json::object(), data);
+  const auto model = model_in_double("softmax_regression").make(Json::object(), data);
   CHECK(differentiate(*model, {1, 0, 0, 0}, data).loss == doctest::Approx(1000));
 }
 

@@ -39,7 +39,7 @@ Differentiated resnet_by_torch(const Json& options, const std::vector<double>& p
 }
 
 std::unique_ptr<Model<double>> resnet(const Json& options, const DataSet& data) {
-  return model_plugin("resnet").in_double.make(options, data);
+  return model_in_double("resnet").make(options, data);
 }
 
 std::string refusal(const Json& options, const DataSet& data) {

@@ -24,6 +24,12 @@ inline const ModelPlugin& model_plugin(const std::string& name) {
   throw std::runtime_error("no model " + name);
 }
 
+inline const ModelPluginOf<double>& model_in_double(const std::string& name) {
+  for (const ModelPluginOf<double>& plugin : models_in_double())
+    if (plugin.info.name == name) return plugin;
+  throw std::runtime_error("no model " + name);
+}
+
 inline const DataPlugin& data_plugin(const std::string& name) {
   for (const DataPlugin& plugin : data_plugins())
     if (plugin.info.name == name) return plugin;

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/edge_coloring.hpp>
 #include <cmath>
 #include <numbers>
 #include <set>
+
+#include "sim/base/eigen_pairs.hpp"
 
 namespace simsgd {
 
@@ -133,8 +134,8 @@ std::vector<double> laplacian_eigenvalues(const LogicalGraph& graph) {
     laplacian(a, a) += 1;
     laplacian(b, b) += 1;
   }
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(laplacian, Eigen::EigenvaluesOnly);
-  return {solver.eigenvalues().begin(), solver.eigenvalues().end()};
+  const Eigen::VectorXd values = symmetric_eigenvalues(laplacian);
+  return {values.begin(), values.end()};
 }
 
 std::string to_dot(const LogicalGraph& graph) {

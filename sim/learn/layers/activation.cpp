@@ -6,11 +6,6 @@
 
 namespace simsgd {
 
-Field& add_activation(Fields& fields, ActivationKind& kind, std::string_view meaning) {
-  return fields.choice("activation", kind, {{"relu", ActivationKind::relu}, {"tanh", ActivationKind::tanh}},
-                       meaning);
-}
-
 template <class T>
 void Activation<T>::forward(const ForwardPass<T>& pass) const {
   View<T> output = pass.output;
@@ -37,8 +32,7 @@ void Activation<T>::backward(const BackwardPass<T>& pass) const {
     for (Eigen::Index i = 0; i < size; ++i) to[i] = from[i] * (T(1) - output[i] * output[i]);
 }
 
-template class Activation<float>;
-template class Activation<double>;
+template class Activation<Scalar>;
 
 namespace {
 
@@ -78,7 +72,6 @@ void Gelu<T>::backward(const BackwardPass<T>& pass) const {
   }
 }
 
-template class Gelu<float>;
-template class Gelu<double>;
+template class Gelu<Scalar>;
 
 }  // namespace simsgd

@@ -12,7 +12,10 @@ namespace simsgd {
 enum class ActivationKind : std::uint8_t { relu, tanh };
 
 /// The option "activation" of a model.
-Field& add_activation(Fields& fields, ActivationKind& kind, std::string_view meaning);
+inline Field& add_activation(Fields& fields, ActivationKind& kind, std::string_view meaning) {
+  return fields.choice("activation", kind, {{"relu", ActivationKind::relu}, {"tanh", ActivationKind::tanh}},
+                       meaning);
+}
 
 template <class T>
 class Activation final : public ModelLayer<T> {

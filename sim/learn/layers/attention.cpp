@@ -88,7 +88,6 @@ void CausalAttention<T>::backward(const BackwardPass<T>& pass) const {
   }
 }
 
-template class CausalAttention<float>;
-template class CausalAttention<double>;
+template class CausalAttention<Scalar>;
 
 }  // namespace simsgd

@@ -185,11 +185,8 @@ void Convolution<T>::backward_input(const BackwardPass<T>& pass) const {
   }
 }
 
-template void image_to_patches(const ConvolutionShape&, const float*, float*, float*);
-template void image_to_patches(const ConvolutionShape&, const double*, double*, double*);
-template void patches_to_image(const ConvolutionShape&, const float*, float*, float*);
-template void patches_to_image(const ConvolutionShape&, const double*, double*, double*);
-template class Convolution<float>;
-template class Convolution<double>;
+template void image_to_patches(const ConvolutionShape&, const Scalar*, Scalar*, Scalar*);
+template void patches_to_image(const ConvolutionShape&, const Scalar*, Scalar*, Scalar*);
+template class Convolution<Scalar>;
 
 }  // namespace simsgd

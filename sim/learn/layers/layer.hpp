@@ -12,7 +12,15 @@
 #include "sim/base/random.hpp"
 #include "sim/learn/model.hpp"
 
+#ifndef SIMSGD_SCALAR
+#define SIMSGD_SCALAR float
+#endif
+
 namespace simsgd {
+
+/// What layers and models are compiled for: float. Tests compile the same sources for double, to check
+/// gradients with.
+using Scalar = SIMSGD_SCALAR;
 
 template <class T>
 using View = Eigen::Map<Matrix<T>>;

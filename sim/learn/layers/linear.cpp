@@ -59,7 +59,6 @@ void Linear<T>::backward(const BackwardPass<T>& pass) const {
   if (pass.tap != nullptr) fill_tap(pass, shape_.bias, *pass.tap);
 }
 
-template class Linear<float>;
-template class Linear<double>;
+template class Linear<Scalar>;
 
 }  // namespace simsgd

@@ -104,7 +104,6 @@ void Norm<T>::backward(const BackwardPass<T>& pass) const {
   if (shape_.bias) gather_channels(bias_gradient, shape_, pass.weight_gradient + shape_.channels);
 }
 
-template class Norm<float>;
-template class Norm<double>;
+template class Norm<Scalar>;
 
 }  // namespace simsgd

@@ -84,8 +84,7 @@ void MaxPool<T>::backward(const BackwardPass<T>& pass) const {
       });
 }
 
-template class MaxPool<float>;
-template class MaxPool<double>;
+template class MaxPool<Scalar>;
 
 template <class T>
 void MeanPool<T>::forward(const ForwardPass<T>& pass) const {
@@ -102,7 +101,6 @@ void MeanPool<T>::backward(const BackwardPass<T>& pass) const {
     planes.col(p).setConstant(share * pass.output_gradient.data()[p]);
 }
 
-template class MeanPool<float>;
-template class MeanPool<double>;
+template class MeanPool<Scalar>;
 
 }  // namespace simsgd

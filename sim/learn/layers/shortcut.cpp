@@ -32,9 +32,7 @@ void Shortcut::add_back(ConstView<T> output_gradient, View<T> input_gradient) co
   });
 }
 
-template void Shortcut::add(ConstView<float>, View<float>) const;
-template void Shortcut::add(ConstView<double>, View<double>) const;
-template void Shortcut::add_back(ConstView<float>, View<float>) const;
-template void Shortcut::add_back(ConstView<double>, View<double>) const;
+template void Shortcut::add(ConstView<Scalar>, View<Scalar>) const;
+template void Shortcut::add_back(ConstView<Scalar>, View<Scalar>) const;
 
 }  // namespace simsgd

@@ -81,14 +81,15 @@ std::unique_ptr<Model<T>> make_cnn(const CnnOptions& options, const DataSet& dat
 
 }  // namespace
 
-std::vector<ModelPlugin> cnn() {
+template <class T>
+std::vector<ModelPluginOf<T>> cnn() {
   return {
       {{.name = "cnn",
         .summary =
             "Small convolutional network for images: convolution, activation, pooling, then a linear layer",
         .citation = "LeCun, Bottou, Bengio, Haffner, Proc. IEEE 86(11), 1998, doi:10.1109/5.726791"},
-       make_cnn<float>,
-       make_cnn<double>}};
+       make_cnn<T>}};
 }
+template std::vector<ModelPluginOf<Scalar>> cnn();
 
 }  // namespace simsgd::models

@@ -30,14 +30,15 @@ std::unique_ptr<Model<T>> make_linear_regression(const LinearRegressionOptions& 
 
 }  // namespace
 
-std::vector<ModelPlugin> linear_regression() {
+template <class T>
+std::vector<ModelPluginOf<T>> linear_regression() {
   return {
       {{.name = "linear_regression",
         .summary = "Linear map with squared loss, the student of a linear teacher; convex",
         .citation =
             "Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, Springer 2009, section 3.2"},
-       make_linear_regression<float>,
-       make_linear_regression<double>}};
+       make_linear_regression<T>}};
 }
+template std::vector<ModelPluginOf<Scalar>> linear_regression();
 
 }  // namespace simsgd::models

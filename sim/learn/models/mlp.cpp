@@ -45,12 +45,13 @@ std::unique_ptr<Model<T>> make_mlp(const MlpOptions& options, const DataSet& dat
 
 }  // namespace
 
-std::vector<ModelPlugin> mlp() {
+template <class T>
+std::vector<ModelPluginOf<T>> mlp() {
   return {{{.name = "mlp",
             .summary = "Multi-layer perceptron; a classifier or a regression, as the data are",
             .citation = "Rumelhart, Hinton, Williams, Nature 323, 1986, doi:10.1038/323533a0"},
-           make_mlp<float>,
-           make_mlp<double>}};
+           make_mlp<T>}};
 }
+template std::vector<ModelPluginOf<Scalar>> mlp();
 
 }  // namespace simsgd::models

@@ -1,13 +1,10 @@
 #include "sim/learn/models/network.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "sim/base/check.hpp"
 #include "sim/learn/loss.hpp"
 #include "sim/learn/model.hpp"
-#include "sim/learn/models/registry.hpp"
 
 namespace simsgd {
 
@@ -171,20 +168,6 @@ typename Model<T>::Score FeedForward<T>::score(std::span<const T> parameters, co
   return score;
 }
 
-void reject_text(const char* model, const DataSet& data) {
-  if (data.is_text())
-    reject("name", fmt::format("{} takes numbers, but the samples of \"{}\" are tokens", model, data.name),
-           "Use the model transformer, or another data set");
-}
-
-void reject_other_than_images(const char* model, const DataSet& data) {
-  reject_text(model, data);
-  if (data.height == 0 || data.classes == 0)
-    reject("name", fmt::format("{} classifies images, but the data set \"{}\" has none", model, data.name),
-           "Use mlp, or a data set of images such as fashion_mnist");
-}
-
-template class FeedForward<float>;
-template class FeedForward<double>;
+template class FeedForward<Scalar>;
 
 }  // namespace simsgd

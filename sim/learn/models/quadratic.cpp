@@ -79,14 +79,15 @@ std::unique_ptr<Model<T>> make_quadratic(const NoOptions&, const DataSet& data) 
 
 }  // namespace
 
-std::vector<ModelPlugin> quadratic() {
+template <class T>
+std::vector<ModelPluginOf<T>> quadratic() {
   return {
       {{.name = "quadratic",
         .summary =
             "Noisy quadratic with known optimum; dimension, condition and noise come with the data set quadratic",
         .citation = "Zhang et al., NeurIPS 2019, arXiv:1907.04164"},
-       make_quadratic<float>,
-       make_quadratic<double>}};
+       make_quadratic<T>}};
 }
+template std::vector<ModelPluginOf<Scalar>> quadratic();
 
 }  // namespace simsgd::models

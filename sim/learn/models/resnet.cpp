@@ -109,13 +109,14 @@ std::unique_ptr<Model<T>> make_resnet(const ResnetOptions& options, const DataSe
 
 }  // namespace
 
-std::vector<ModelPlugin> resnet() {
+template <class T>
+std::vector<ModelPluginOf<T>> resnet() {
   return {
       {{.name = "resnet",
         .summary = "Residual network for small images, ResNet-8 and deeper, with group norm",
         .citation = "He, Zhang, Ren, Sun, CVPR 2016, arXiv:1512.03385; Wu, He, ECCV 2018, arXiv:1803.08494"},
-       make_resnet<float>,
-       make_resnet<double>}};
+       make_resnet<T>}};
 }
+template std::vector<ModelPluginOf<Scalar>> resnet();
 
 }  // namespace simsgd::models

@@ -25,12 +25,13 @@ std::unique_ptr<Model<T>> make_softmax_regression(const NoOptions&, const DataSe
 
 }  // namespace
 
-std::vector<ModelPlugin> softmax_regression() {
+template <class T>
+std::vector<ModelPluginOf<T>> softmax_regression() {
   return {{{.name = "softmax_regression",
             .summary = "Linear classifier with cross-entropy loss; convex",
             .citation = "Bishop, Pattern Recognition and Machine Learning, Springer 2006, section 4.3.4"},
-           make_softmax_regression<float>,
-           make_softmax_regression<double>}};
+           make_softmax_regression<T>}};
 }
+template std::vector<ModelPluginOf<Scalar>> softmax_regression();
 
 }  // namespace simsgd::models

@@ -52,13 +52,14 @@ std::unique_ptr<Model<T>> make_transformer(const TransformerOptions& options, co
 
 }  // namespace
 
-std::vector<ModelPlugin> transformer() {
+template <class T>
+std::vector<ModelPluginOf<T>> transformer() {
   return {{{.name = "transformer",
             .summary = "Causal transformer that predicts the next token of a text, as GPT-2",
             .citation = "Vaswani et al., NeurIPS 2017, arXiv:1706.03762; Radford et al., 2019"},
-           make_transformer<float>,
-           make_transformer<double>}};
+           make_transformer<T>}};
 }
+template std::vector<ModelPluginOf<Scalar>> transformer();
 
 }  // namespace simsgd::models
 
@@ -342,7 +343,6 @@ typename Model<T>::Score CausalTransformer<T>::score(std::span<const T> paramete
   return score;
 }
 
-template class CausalTransformer<float>;
-template class CausalTransformer<double>;
+template class CausalTransformer<Scalar>;
 
 }  // namespace simsgd
