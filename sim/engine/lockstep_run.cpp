@@ -317,8 +317,9 @@ std::uint64_t LockstepRun::open(std::size_t rank, std::size_t what) {
   Operation& fresh = *operations_.back();
   fresh.what = what;
   fresh.known = 0;
-  fresh.parts.resize(split_of(what).parts.size());
-  for (std::size_t i = 0; i < fresh.parts.size(); ++i) {
+  const std::size_t parts = split_of(what).parts.size();
+  if (fresh.parts.size() < parts) fresh.parts.resize(parts);  // else some keep their memory for the next
+  for (std::size_t i = 0; i < parts; ++i) {
     fresh.parts[i].posted = 0;
     fresh.parts[i].known = false;
     fresh.parts[i].whole.posted_s.resize(world_.groups.ranks(split_of(what).parts[i]).size());
@@ -377,7 +378,7 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
     else
       ready_.push_back(rank);
   }
-  const bool last = ++started.known == started.parts.size();
+  const bool last = ++started.known == split_of(started.what).parts.size();
   for (const int rank : ranks) start_following(static_cast<std::size_t>(rank), number);
   if (last) forget_operations();
 }

@@ -66,7 +66,7 @@ class LockstepRun {
     };
     std::size_t what = 0;  // in the trace
     std::size_t known = 0;
-    std::vector<Part> parts;  // by group of its split
+    std::vector<Part> parts;  // by group of its split; more are not used
   };
   // Of an operation of the trace: with what it does by group, and where groups go abreast, how.
   struct Prepared {
