@@ -65,9 +65,10 @@ Json cluster_of(const std::string& network) {
     if (rate == 1) cluster["gpus_per_node"] = 1;
     return cluster;
   }
-  // The file's bandwidth is what payloads get of 100 Gb/s.
+  // The file's bandwidth is what payloads get of 100 Gb/s: 96 %.
   if (const double rate = rate_in(network, "ib", ""); rate > 0)
-    return {{"use", "clusters/infiniband-100g.json"}, {"nic", {{"bandwidth", 12e9 * rate / 100}}}};
+    return {{"use", "clusters/infiniband-100g.json"},
+            {"nic", {{"bandwidth", rate * 1e9 / 8}, {"goodput", 0.96}}}};
   return nullptr;
 }
 
@@ -127,6 +128,24 @@ Scenario scenario_of(Json document) {
   JsonFiles files;
   files.put(kFile, std::move(document));
   return finished(load(files, kFile, {}, false));
+}
+
+/// What is wrong with the scenario, named by the option that it comes from.
+ConfigError by_options(const ConfigError& error) {
+  std::vector<InputError> all = error.errors();
+  for (InputError& each : all) {
+    if (each.file != kFile) continue;
+    if (each.pointer == "/cluster/workers") {
+      each = {"--gpus", "", each.problem, each.found, each.remedy};
+    } else if (each.pointer == "/cluster/use") {
+      each = {"--network", "", each.problem, each.found, each.remedy};
+    } else if (each.pointer == "/workload/batch") {  // memory, which a batch of 1 takes too
+      each = {
+          "--parameters", "", each.problem, "",
+          "Shard them with --framework fsdp, over more GPUs, or name a network by its rate, which has no device"};
+    }
+  }
+  return ConfigError(std::move(all));
 }
 
 /// Square matrices with as many parameters, for what works on matrices.
@@ -333,8 +352,15 @@ std::vector<std::string> scaling_frameworks() {
 ScalingAnswer answer(const ScalingQuestion& question, const ScalingSettings& settings) {
   check(question);
   const Json base = document_of(question);
-  const Scenario scenario = scenario_of(base);
-  make_job(scenario);  // all that is wrong, before anything runs
+  const Scenario scenario = [&] {
+    try {
+      Scenario made = scenario_of(base);
+      make_job(made);  // all that is wrong, before anything runs
+      return made;
+    } catch (const ConfigError& error) {
+      throw by_options(error);
+    }
+  }();
   ScalingAnswer answer;
   answer.question = question;
   const Json& cluster = scenario.resolved.at("cluster");

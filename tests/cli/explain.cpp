@@ -185,4 +185,19 @@ TEST_CASE("explain: what GPUs have no memory for says so, without a place that n
   CHECK(text.find("/workload/batch") == std::string::npos);
 }
 
+TEST_CASE("explain: what is wrong is named by its option, and a NIC by the rate that it is sold with") {
+  const Scratch scratch;
+  Json node = Json::parse(kCluster);
+  node["nodes"] = 1;
+  scratch.write("node.json", node.dump());
+  const std::string question = "explain --parameters 7B --step 1s --gpus 8 --network ";
+  CHECK(scratch.simsgd(question + "node.json")
+            .err.starts_with("--gpus: is more than the 2 GPUs of the cluster"));
+  CHECK(scratch.simsgd(question + "nowhere.json")
+            .err.starts_with("--network: names a file that does not exist."));
+  CHECK(scratch.simsgd(question + "clusters/l40s-pcie.json")
+            .err.starts_with("--parameters: needs 56 GB on each GPU, and L40S has 48 GB. Shard them with"));
+  CHECK(asked(scratch, question + "ib400 --json")["question"]["nic_Bps"] == 50e9);
+}
+
 }  // namespace simsgd::test::cli_explain
