@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "analysis/calibration/uncertainty.hpp"
 #include "sim/base/units.hpp"
@@ -16,20 +18,28 @@ namespace simsgd {
 namespace {
 
 std::vector<std::string> told_by(const Calibration& calibration) {
-  double least = INFINITY, most = 0;
-  std::set<int> workers;
+  std::map<int, std::pair<double, double>> sizes;  // by number of ranks: the least and the most
   std::set<std::string> operations;
   for (const Measurement& row : calibration.measurements) {
+    auto& [least, most] = sizes.emplace(row.workers, std::pair(row.bytes, row.bytes)).first->second;
     least = std::min(least, row.bytes);
     most = std::max(most, row.bytes);
-    workers.insert(row.workers);
     operations.insert(row.operation);
   }
+  std::vector<std::pair<std::pair<double, double>, std::vector<int>>> alike;
+  for (const auto& [workers, range] : sizes) {
+    if (alike.empty() || alike.back().first != range) alike.push_back({range, {}});
+    alike.back().second.push_back(workers);
+  }
+  std::vector<std::string> among;
+  for (const auto& [range, workers] : alike)
+    among.push_back(fmt::format("{} to {} among {}", human_bytes(range.first), human_bytes(range.second),
+                                fmt::join(workers, ", ")));
   const Json& cluster = calibration.spec.scenario.at("cluster");
   const int per_node = cluster.at("gpus_per_node");
-  std::vector<std::string> all = {fmt::format("determined: {} of {} to {} among {} ranks in nodes of {}",
-                                              fmt::join(operations, ", "), human_bytes(least),
-                                              human_bytes(most), fmt::join(workers, ", "), per_node)};
+  std::vector<std::string> all = {fmt::format("determined: {} of {} ranks in nodes of {}",
+                                              fmt::join(operations, ", "), fmt::join(among, ", and "),
+                                              per_node)};
   const ModelResult& chosen = calibration.models[calibration.chosen];
   if (std::isfinite(chosen.left_out_error))
     all.push_back(fmt::format(
@@ -38,10 +48,10 @@ std::vector<std::string> told_by(const Calibration& calibration) {
   if (cluster.contains("nodes"))
     all.push_back(
         "not determined: anything between nodes; the cluster has one node. Add a log of two nodes or more");
-  else if (workers.size() < 3)
+  else if (sizes.size() < 3)
     all.push_back(
         "not determined: how times grow with nodes beyond these; no number of ranks could be left out, so intervals widen by assumption. Add a log of twice as many ranks");
-  if (workers.size() == 1)
+  if (sizes.size() == 1)
     all.push_back(
         "not determined: launch and latency of a step separately, so times of small messages among other numbers of ranks are uncertain");
   constexpr double kWide = 2;  // the interval's ends are further apart than this factor
@@ -62,13 +72,14 @@ std::vector<std::string> told_by(const Calibration& calibration) {
 }  // namespace
 
 LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings) {
-  std::vector<std::string> idle;
+  std::vector<std::pair<std::string, std::string>> idle;  // the model, and its parameter
   while (true) try {
       LogCalibration made{calibrate(read_spec(logs.spec, "logs", SpecUse::cluster), settings), {}, {}};
       made.told = told_by(*made.calibration);
-      for (const std::string& each : idle)
-        made.told.push_back("not determined: " + each +
-                            ": no measurement depends on it, so it keeps NCCL's own value");
+      for (const auto& [model, name] : idle)
+        if (model == made.calibration->model().name)
+          made.told.push_back("not determined: " + name +
+                              ": no measurement depends on it, so it keeps NCCL's own value");
       made.spec = std::move(logs.spec);
       return made;
     } catch (const IdleParameters& error) {
@@ -80,7 +91,7 @@ LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings)
             kept.push_back(std::move(each));
         model["parameters"] = std::move(kept);
       }
-      for (const std::string& name : error.names) idle.push_back(name + " (" + error.model + ")");
+      for (const std::string& name : error.names) idle.emplace_back(error.model, name);
     }
 }
 

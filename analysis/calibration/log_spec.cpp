@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/layer_times.hpp"
@@ -39,9 +41,12 @@ struct Machine {
   std::string device;
   /// Largest bus bandwidth: of operations inside a node, and between nodes; 0: none was measured.
   double inside_Bps = 0, between_Bps = 0;
+  /// The largest size, where bus bandwidth still grew there; 0: sizes reach far enough.
+  double inside_cut = 0, between_cut = 0;
 };
 
 constexpr double kFastestInside_Bps = 900e9;  // NVLink 5, one way (NVIDIA's data sheets)
+constexpr double kFastestNic_Bps = 100e9;     // a NIC of 800 Gb/s for each GPU (ConnectX-8)
 constexpr double kPcie_Bps = 64e9;            // PCIe 5.0 x16, one way
 constexpr int kStarts = 20;                   // with fewer the fit to 2 and 4 A100 ends in a worse place
 
@@ -80,6 +85,20 @@ std::string named_device(const std::string& text) {
   return best;
 }
 
+/// The largest size, where bus bandwidth is still that much higher than at half of it or less; else 0.
+double still_growing(const std::vector<Measurement>& rows, const std::function<bool(int workers)>& of) {
+  constexpr double kGrowth = 1.3;
+  double largest = 0, there = 0, below = 0;
+  for (const Measurement& row : rows)
+    if (of(row.workers)) largest = std::max(largest, row.bytes);
+  for (const Measurement& row : rows)
+    if (of(row.workers)) {
+      double& most = row.bytes > largest / 2 ? there : below;
+      most = std::max(most, bus_Bps(row));
+    }
+  return below > 0 && there > kGrowth * below ? largest : 0;
+}
+
 /// Sizes of one process's ranks take the same, a launch for each rank, until the operation takes longer.
 double past_launches(const std::vector<Measurement>& rows, const std::string& file) {
   std::map<double, double> times;  // by bytes: the fastest
@@ -99,11 +118,12 @@ Machine machine_of(const std::vector<std::string>& logs, const LogSettings& sett
                    const std::vector<Measurement>& rows) {
   Machine machine;
   std::vector<InputError> errors;
-  std::set<std::string> without_nodes;
+  std::set<std::string> without_nodes, without_ranks;
   if (settings.gpus_per_node) machine.gpus_per_node = *settings.gpus_per_node;
   for (const Measurement& row : rows) {
     machine.workers.insert(row.workers);
     machine.operations.insert(row.operation);
+    if (row.workers == 0) without_ranks.insert(row.source);
     if (settings.gpus_per_node) continue;
     if (row.nodes == 0 && row.workers > 1) without_nodes.insert(row.source);
     if (row.nodes > 0)
@@ -121,8 +141,8 @@ Machine machine_of(const std::vector<std::string>& logs, const LogSettings& sett
            fmt::format("ran with another number of ranks per node than {}", machine.gpus_per_node),
            fmt::format("{} ranks on {} nodes", row.workers, row.nodes),
            "Calibrate logs of full nodes together"});
-  if (machine.workers.contains(0))
-    errors.push_back({logs.front(), "", "does not say how many ranks took part", "",
+  for (const std::string& file : without_ranks)
+    errors.push_back({file, "", "does not say how many ranks took part", "",
                       "Import it with --set workers=N, and calibrate the table that import writes"});
   if (machine.workers.size() == 1 && *machine.workers.begin() == 1)
     errors.push_back({logs.front(), "", "has a single rank, which does not communicate", "",
@@ -133,15 +153,26 @@ Machine machine_of(const std::vector<std::string>& logs, const LogSettings& sett
     double& largest = row.workers > machine.gpus_per_node ? machine.between_Bps : machine.inside_Bps;
     largest = std::max(largest, bus_Bps(row));
   }
-  std::string all_text;
+  const auto inside = [&](int workers) { return workers <= machine.gpus_per_node; };
+  machine.inside_cut = still_growing(rows, inside);
+  machine.between_cut = still_growing(rows, std::not_fn(inside));
+  std::map<std::string, std::string> devices;  // and the first log that names each
   for (const std::string& file : logs) {
     constexpr std::size_t kHead = 1 << 16;  // where logs list their devices
     const std::string text = file.ends_with(".gz") ? "" : read_file(file).substr(0, kHead);
     if (one_process(text))
       if (const double bytes = past_launches(rows, file); bytes > 0) machine.from_bytes[file] = bytes;
-    all_text += text + "\n";
+    if (const std::string named = named_device(text); !named.empty()) devices.emplace(named, file);
   }
-  machine.device = settings.device.empty() ? named_device(all_text) : settings.device;
+  if (devices.size() > 1 && settings.device.empty()) {
+    const auto& [other, file] = *std::next(devices.begin());
+    errors.push_back({file, "", "names another GPU than " + devices.begin()->second,
+                      other + " beside " + devices.begin()->first,
+                      "Calibrate logs of one machine together, or choose the GPU with --device"});
+    throw ConfigError(std::move(errors));
+  }
+  machine.device = devices.empty() ? "" : devices.begin()->first;
+  if (!settings.device.empty()) machine.device = settings.device;
   return machine;
 }
 
@@ -155,19 +186,25 @@ Json parameter(const std::string& name, const std::vector<std::string>& pointers
   return made;
 }
 
-/// A link is half to twice as fast as what the ranks passed on at best.
+/// A link is half to twice as fast as what the ranks passed on at best, where sizes reach far enough to tell.
 Json link_parameters(const Machine& machine) {
-  constexpr const char* kSource = "half to twice the largest bus bandwidth that was measured";
   Json all = Json::array();
-  if (machine.gpus_per_node > 1 && machine.inside_Bps > 0)
-    all.push_back(parameter("bandwidth in the node", {"/gpu_link/bandwidth"}, {}, machine.inside_Bps / 2,
-                            machine.inside_Bps * 2, kSource));
-  else if (machine.gpus_per_node > 1)
-    all.push_back(parameter("bandwidth in the node", {"/gpu_link/bandwidth"}, {}, machine.between_Bps / 2,
-                            kFastestInside_Bps, "what nodes pass on, and NVLink 5"));
+  const auto add = [&](const char* name, const char* pointer, double measured_Bps, bool cut, double fastest,
+                       const char* sheet) {
+    const double twice = 2 * measured_Bps;
+    all.push_back(
+        parameter(name, {pointer}, {}, measured_Bps / 2, cut ? std::max(fastest, twice) : twice,
+                  cut ? fmt::format("half the largest bus bandwidth that was measured, and {}", sheet)
+                      : "half to twice the largest bus bandwidth that was measured"));
+  };
+  const bool none_inside = machine.inside_Bps == 0;
+  if (machine.gpus_per_node > 1)
+    add("bandwidth in the node", "/gpu_link/bandwidth",
+        none_inside ? machine.between_Bps : machine.inside_Bps, none_inside || machine.inside_cut > 0,
+        kFastestInside_Bps, "NVLink 5");
   if (machine.nodes > 1)
-    all.push_back(parameter("bandwidth between nodes", {"/nic/bandwidth"}, {}, machine.between_Bps / 2,
-                            machine.between_Bps * 2, kSource));
+    add("bandwidth between nodes", "/nic/bandwidth", machine.between_Bps, machine.between_cut > 0,
+        kFastestNic_Bps * machine.gpus_per_node, "NICs of 800 Gb/s");
   return all;
 }
 
@@ -198,6 +235,10 @@ std::vector<TunedWay> tuned_ways(const Machine& machine, const char* inside) {
     }
   return ways;
 }
+
+/// What a protocol's lines have of data, beside flags (NCCL's sources: 4 of 8 bytes, 120 of 128): it cannot
+/// pass on more of a link. Over PCIe host memory bounds all, and the fitted link is not the wire.
+double payload_share(std::string_view protocol) { return protocol == "ll" ? 0.5 : 120.0 / 128; }
 
 /// NCCL's stack, which takes what its own estimate says, or what is the fastest. Launches, latencies and
 /// shares are so many times those of NCCL's own model, which tells how ring and tree differ. Several numbers
@@ -260,7 +301,8 @@ Json stack_model(const Machine& machine, const char* inside, bool by_estimate, b
                                      {"/stack/" + protocol + "/payload"}, {}, 1e-14, 1e-10,
                                      "100 TB/s to 10 GB/s", true));
     if (protocol != "simple" && !(apart && few_sizes))
-      times_nccl({protocol}, "shares", {{"share", &TunedWay::share}}, 0.02, 1);
+      times_nccl({protocol}, "shares", {{"share", &TunedWay::share}}, 0.02,
+                 pcie ? 1 : payload_share(protocol));
   }
   if (has_between && !own)
     parameters.push_back(parameter("simple: share of trees", {"/stack/simple/tree/share"}, {}, 0.46, 1,
@@ -333,15 +375,21 @@ bool is_spec(const std::string& path) {
 
 LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& settings) {
   std::vector<Measurement> rows = import_files(logs, {}).rows;
-  std::set<std::string> untold, used;
-  for (const Measurement& row : rows)
-    if (row.operation.empty()) untold.insert(row.source);
-  std::erase_if(rows, [](const Measurement& row) {
+  const auto unfit = [](const Measurement& row) {
     return row.quantity != "time_s" || !(row.bytes > 0) ||
            (row.operation != "all_reduce" && row.operation != "all_gather" &&
             row.operation != "reduce_scatter");
-  });
+  };
+  std::set<std::string> untold, used;
+  for (const Measurement& row : rows)
+    if (row.operation.empty()) untold.insert(row.source);
+  std::erase_if(rows, unfit);
   for (const Measurement& row : rows) used.insert(row.source);
+  for (const std::string& file : logs) {  // a table that `import` wrote keeps the names of its logs
+    if (used.contains(file) || rows.empty()) continue;
+    const std::vector<Measurement> own = import_files({file}, {}).rows;
+    if (!std::all_of(own.begin(), own.end(), unfit)) used.insert(file);
+  }
   LogSpec made;
   std::vector<InputError> errors;
   for (const std::string& file : logs)
@@ -364,6 +412,12 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
   } else if (settings.device.empty()) {
     made.notes.push_back("the device of the logs is assumed to be " + machine.device);
   }
+  for (const auto& [cut, where, link] : {std::tuple(machine.inside_cut, "in a node", "in the node"),
+                                         std::tuple(machine.between_cut, "over nodes", "between nodes")})
+    if (cut > 0)
+      made.notes.push_back(fmt::format(
+          "{} bus bandwidth still grows at the largest size, {}, so the bandwidth {} is hardly determined: measure larger sizes, up to 1 GB",
+          where, human_bytes(cut), link));
   Json data = Json::array();
   for (const std::string& file : logs) {
     data.push_back(

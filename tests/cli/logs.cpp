@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/calibration/log_spec.hpp"
 #include "tests/cli/scratch.hpp"
 #include "tests/traces/kineto_trace.hpp"
 
@@ -21,17 +22,17 @@ namespace {
 const std::string kSamples = "scenarios/samples/";  // as typed: found from any folder
 
 // A log of so many ranks in nodes of 2, of rings that take launch + 2 (P-1) (latency + m / P / B).
-std::string log_of(int ranks, const char* processes, int size_factor = 16) {
+std::string log_of(int ranks, const char* processes, int size_factor = 16,
+                   const std::string& device = "NVIDIA H100 80GB HBM3", std::int64_t most = 67108864) {
   std::string text = "# Using devices\n";
   for (int rank = 0; rank < ranks; ++rank)
     text += "#  Rank  " + std::to_string(rank) + " Pid " +
             (processes[0] == 'n' ? std::to_string(100 + rank) : "100") + " on host" +
-            std::to_string(rank / 2) + " device  " + std::to_string(rank % 2) +
-            " [0x00] NVIDIA H100 80GB HBM3\n";
+            std::to_string(rank / 2) + " device  " + std::to_string(rank % 2) + " [0x00] " + device + "\n";
   text +=
       "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
       "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
-  for (std::int64_t count = 256; count <= 67108864; count *= size_factor) {
+  for (std::int64_t count = 256; count <= most; count *= size_factor) {
     const double bytes = 4.0 * static_cast<double>(count);
     const double steps = 2.0 * (ranks - 1);
     const double us = 20 + steps * (3 + bytes / ranks / 20e9 * 1e6), GBps = bytes / us / 1e3;
@@ -126,6 +127,33 @@ TEST_CASE("a model with more numbers than measurements beside a left-out part ha
   }
 }
 
+TEST_CASE("a log that ends before links are full says so, and bounds no bandwidth") {
+  const Scratch scratch;
+  const std::string device = "NVIDIA H100 80GB HBM3", of_2 = scratch.path() / "2.log",
+                    of_4 = scratch.path() / "4.log", table = scratch.path() / "4.csv";
+  scratch.write("2.log", log_of(2, "n", 4));
+  scratch.write("4.log", log_of(4, "n", 4, device, 65536));
+  const auto highest = [](const LogSpec& made) {
+    for (const auto& each : made.spec["models"][0]["parameters"])
+      if (each["name"] == "bandwidth between nodes") return each["high"].get<double>();
+    return 0.0;
+  };
+  const LogSpec cut = spec_of_logs({of_2, of_4}, {});
+  REQUIRE(cut.notes.size() == 2);  // the device, and
+  CHECK(cut.notes[1] ==
+        "over nodes bus bandwidth still grows at the largest size, 262 kB, so the bandwidth between nodes is "
+        "hardly determined: measure larger sizes, up to 1 GB");
+  CHECK(highest(cut) == 200e9);  // two NICs of 800 Gb/s
+  // A table that `import` wrote keeps the name of its log, and is used as the log is.
+  REQUIRE(scratch.simsgd("import 4.log -o 4.csv").code == 0);
+  CHECK(highest(spec_of_logs({of_2, table}, {})) == 200e9);
+  CHECK(spec_of_logs({of_2, table}, {}).notes == cut.notes);
+  scratch.write("4.log", log_of(4, "n", 4));
+  const LogSpec whole = spec_of_logs({of_2, of_4}, {});
+  CHECK(whole.notes.size() == 1);
+  CHECK(highest(whole) == doctest::Approx(2 * 1.5 * 268435456 / (20e-6 + 6 * (3e-6 + 268435456 / 4 / 20e9))));
+}
+
 TEST_CASE("logs that do not tell their nodes, are of nothing, or of one process are met with a sentence") {
   const Scratch scratch;
   scratch.write("osu.txt",
@@ -134,6 +162,17 @@ TEST_CASE("logs that do not tell their nodes, are of nothing, or of one process 
   const Outcome unknown = scratch.simsgd("calibrate osu.txt");
   CHECK(unknown.code == 2);
   CHECK(unknown.out.empty());
+  scratch.write("too.txt", contents(scratch.path() / "osu.txt"));
+  const Outcome both = scratch.simsgd("calibrate osu.txt too.txt --gpus-per-node 8");
+  CHECK(both.code == 2);
+  CHECK(both.err.find("osu.txt: does not say how many ranks took part") != std::string::npos);
+  CHECK(both.err.find("too.txt: does not say how many ranks took part") != std::string::npos);
+  scratch.write("mi.log", log_of(2, "n", 16, "AMD Instinct MI300X"));
+  const Outcome mixed = scratch.simsgd("calibrate 4.log mi.log");
+  CHECK(mixed.code == 2);
+  CHECK(
+      mixed.err.starts_with("mi.log: names another GPU than 4.log. Found: devices/mi300x.json beside "
+                            "devices/h100.json. Calibrate logs of one machine together"));
   const Outcome option = scratch.simsgd("calibrate 4.log --data .");
   CHECK(option.code == 2);
   CHECK(
