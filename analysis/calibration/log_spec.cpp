@@ -384,11 +384,16 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
   for (const Measurement& row : rows)
     if (row.operation.empty()) untold.insert(row.source);
   std::erase_if(rows, unfit);
+  // One rank does not communicate: beside others it tells nothing.
+  const auto alone = [](const Measurement& row) { return row.workers == 1; };
+  const bool drop_alone =
+      std::any_of(rows.begin(), rows.end(), alone) && !std::all_of(rows.begin(), rows.end(), alone);
+  if (drop_alone) std::erase_if(rows, alone);
   for (const Measurement& row : rows) used.insert(row.source);
   for (const std::string& file : logs) {  // a table that `import` wrote keeps the names of its logs
     if (used.contains(file) || rows.empty()) continue;
-    const std::vector<Measurement> own = import_files({file}, {}).rows;
-    if (!std::all_of(own.begin(), own.end(), unfit)) used.insert(file);
+    for (const Measurement& row : import_files({file}, {}).rows)
+      if (!unfit(row) && !(drop_alone && alone(row))) used.insert(file);
   }
   LogSpec made;
   std::vector<InputError> errors;
@@ -401,8 +406,9 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
       errors.push_back({file, "", "has no times of all_reduce, all_gather or reduce_scatter", "",
                         "Give logs of these operations, or a spec (docs/calibration.md)"});
     else if (!used.contains(file))
-      made.notes.push_back(file +
-                           " has no times of all_reduce, all_gather or reduce_scatter: it is not used");
+      made.notes.push_back(
+          file +
+          " has no times of all_reduce, all_gather or reduce_scatter among several ranks: it is not used");
   if (!errors.empty()) throw ConfigError(std::move(errors));
   Machine machine = machine_of(logs, settings, rows);
   if (machine.device.empty()) {
@@ -422,6 +428,7 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
   for (const std::string& file : logs) {
     data.push_back(
         {{"files", {file}}, {"where", {{"quantity", "time_s"}, {"operation", machine.operations}}}});
+    if (drop_alone) data.back()["where"]["workers"] = {{"at_least", 2}};
     if (const auto from = machine.from_bytes.find(file); from != machine.from_bytes.end()) {
       data.back()["where"]["bytes"] = {{"at_least", from->second}};
       made.notes.push_back(fmt::format(

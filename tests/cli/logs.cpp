@@ -151,6 +151,14 @@ TEST_CASE("a log that ends before links are full says so, and bounds no bandwidt
   scratch.write("4.log", log_of(4, "n", 4));
   const LogSpec whole = spec_of_logs({of_2, of_4}, {});
   CHECK(whole.notes.size() == 1);
+  const std::string of_1 = scratch.path() / "1.log";  // one rank does not communicate
+  scratch.write("1.log", log_of(1, "n", 4));
+  const LogSpec beside = spec_of_logs({of_1, of_2, of_4}, {});
+  CHECK(beside.notes.at(0) ==
+        of_1 +
+            " has no times of all_reduce, all_gather or reduce_scatter among several ranks: it is not used");
+  CHECK(beside.spec["models"] == whole.spec["models"]);
+  CHECK(beside.spec["data"][0]["where"]["workers"]["at_least"] == 2);
   CHECK(highest(whole) == doctest::Approx(2 * 1.5 * 268435456 / (20e-6 + 6 * (3e-6 + 268435456 / 4 / 20e9))));
 }
 
