@@ -380,15 +380,15 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
            (row.operation != "all_reduce" && row.operation != "all_gather" &&
             row.operation != "reduce_scatter");
   };
-  std::set<std::string> untold, used;
-  for (const Measurement& row : rows)
-    if (row.operation.empty()) untold.insert(row.source);
-  std::erase_if(rows, unfit);
   // One rank does not communicate: beside others it tells nothing.
   const auto alone = [](const Measurement& row) { return row.workers == 1; };
   const bool drop_alone =
       std::any_of(rows.begin(), rows.end(), alone) && !std::all_of(rows.begin(), rows.end(), alone);
   if (drop_alone) std::erase_if(rows, alone);
+  std::set<std::string> untold, used;
+  for (const Measurement& row : rows)
+    if (row.operation.empty()) untold.insert(row.source);
+  std::erase_if(rows, unfit);
   for (const Measurement& row : rows) used.insert(row.source);
   for (const std::string& file : logs) {  // a table that `import` wrote keeps the names of its logs
     if (used.contains(file) || rows.empty()) continue;
