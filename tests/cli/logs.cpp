@@ -159,7 +159,7 @@ TEST_CASE("a log that ends before links are full says so, and bounds no bandwidt
             " has no times of all_reduce, all_gather or reduce_scatter among several ranks: it is not used");
   CHECK(beside.spec["models"] == whole.spec["models"]);
   CHECK(beside.spec["data"][0]["where"]["workers"]["at_least"] == 2);
-  CHECK(highest(whole) == doctest::Approx(2 * 1.5 * 268435456 / (20e-6 + 6 * (3e-6 + 268435456 / 4 / 20e9))));
+  CHECK(highest(whole) == doctest::Approx(3 * 268435456.0 / (20e-6 + 6 * (3e-6 + 67108864.0 / 20e9))));
 }
 
 TEST_CASE("logs that do not tell their nodes, are of nothing, or of one process are met with a sentence") {
