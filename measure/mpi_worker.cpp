@@ -211,10 +211,12 @@ void MpiWorker::meet(const std::function<void()>& action) {
   const double begin_s = run_clock_.wall_s();
   meet_there();
   action();
-  double pause_s = run_clock_.wall_s() - begin_s, longest_s = 0;
+  constexpr double kHeard_s = 100e-6;  // assumed: a small message, so that who hears it late naps least
+  double pause_s = run_clock_.wall_s() - begin_s + kHeard_s, longest_s = 0;
   MPI_Allreduce(&pause_s, &longest_s, 1, MPI_DOUBLE, MPI_MAX, world_);
   nap(begin_s + longest_s - run_clock_.wall_s());
-  run_clock_.pause(run_clock_.wall_s() - begin_s);
+  // As long for everybody, whose naps are too long by times of their own: clocks would drift apart.
+  run_clock_.pause(longest_s);
 }
 
 RunRecord MpiWorker::finish() {
