@@ -26,7 +26,7 @@ struct Seen {
 /// The scenarios that differ from the base in nothing but the algorithm and what it needs, by algorithm.
 std::map<std::string, std::vector<Json>> scenarios_by_algorithm() {
   const std::string file = SIMSGD_SOURCE_DIR "/tests/results/recorded_runs.json";
-  const Json small = parse_json(cli::contents(file), file);
+  const Json small = parse_json(contents(file), file);
   std::map<std::string, std::vector<Json>> all;
   for (const auto& [name, patch] : small["runs"].items()) {
     if (!patch.contains("algorithm") || name.find(':') != std::string::npos) continue;

@@ -133,9 +133,7 @@ std::vector<std::string> blocks_of(const std::string& page, const std::string& l
   return blocks;
 }
 
-std::string source(const std::string& name) {
-  return cli::contents(std::string(SIMSGD_SOURCE_DIR) + "/" + name);
-}
+std::string source(const std::string& name) { return contents(std::string(SIMSGD_SOURCE_DIR) + "/" + name); }
 
 }  // namespace
 

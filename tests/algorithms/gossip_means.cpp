@@ -6,6 +6,7 @@
 
 #include "algorithms/mixing.hpp"
 #include "tests/algorithms/gossip_support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_gossip_means {
 
@@ -39,12 +40,7 @@ std::vector<double> mixed(const std::vector<double>& models, const LogicalGraph&
 
 std::string refusal(int workers, const Method& method) {
   Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), 1);
-  try {
-    use_method(job, method);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { use_method(job, method); });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/learn/model.hpp"
 #include "tests/algorithms/kfac_support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_kfac_math {
 
@@ -36,12 +37,7 @@ Dense dense(const std::vector<float>& packed, std::int64_t dim) {
 }
 
 std::string error_of(Executor& executor, const Tensor& values) {
-  try {
-    executor.get(values);
-  } catch (const RunError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<RunError>([&] { executor.get(values); });
 }
 
 // V for the weights W of a layer without bias of 1 x 1, with A = 3, G = 1 and damping 1:

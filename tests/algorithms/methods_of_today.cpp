@@ -15,6 +15,7 @@
 #include "tests/support/fake_world.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_methods_of_today {
 
@@ -315,12 +316,7 @@ TEST_CASE("what they send, exactly") {
 TEST_CASE("what they cannot do is told with the remedy") {
   const auto said = [](const std::string& algorithm, const Json& parameters) -> std::string {
     Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
-    try {
-      use_algorithm(job, algorithm, parameters);
-    } catch (const ParameterError& error) {
-      return error.what();
-    }
-    return "";
+    return refusal_of<ParameterError>([&] { use_algorithm(job, algorithm, parameters); });
   };
   CHECK(
       said("noloco", {{"pull", 0.5}}) ==

@@ -7,6 +7,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/registry.hpp"
 #include "tests/algorithms/served_models.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_parameter_server {
 
@@ -193,12 +194,7 @@ TEST_CASE("a crash holds up others where they wait, changes no value there, and 
 TEST_CASE("what parameter servers cannot do is told with the remedy") {
   const auto said = [](const Json& parameters) -> std::string {
     Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
-    try {
-      use_algorithm(job, "parameter_server", parameters);
-    } catch (const ParameterError& error) {
-      return error.what();
-    }
-    return "";
+    return refusal_of<ParameterError>([&] { use_algorithm(job, "parameter_server", parameters); });
   };
   CHECK(said({{"servers", 3}}) == "/servers: is more than the number of workers, 2. Use at most 2");
   CHECK(

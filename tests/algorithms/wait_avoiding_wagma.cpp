@@ -8,6 +8,7 @@
 
 #include "sim/base/errors.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_wagma {
 
@@ -35,12 +36,7 @@ void stop_learning(Job& job) {
 
 std::string refusal(int workers, const Json& parameters) {
   Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), 1);
-  try {
-    use_algorithm(job, "wagma", parameters);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { use_algorithm(job, "wagma", parameters); });
 }
 
 double worst_difference(const std::vector<double>& a, const std::vector<double>& b) {

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -20,16 +19,12 @@
 #include "analysis/runs/spool.hpp"
 #include "analysis/runs/store.hpp"
 #include "tests/analysis/support.hpp"
+#include "tests/support/contents.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::analysis_bad_places {
 
 namespace {
-
-std::string bytes_of(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 std::string exported(const std::string& file) {
   std::ostringstream out;
@@ -48,16 +43,6 @@ int no_locks(int descriptor, int command, ...) {  // NOLINT(cert-dcl50-cpp): as 
   return -1;
 }
 
-template <class Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace
 
 TEST_CASE("a file system that takes no locks is named at once; no other program is blamed") {
@@ -67,13 +52,13 @@ TEST_CASE("a file system that takes no locks is named at once; no other program 
   sqlite3_vfs* system = sqlite3_vfs_find(nullptr);
   REQUIRE(system->xSetSystemCall(system, "fcntl", reinterpret_cast<sqlite3_syscall_ptr>(&no_locks)) ==
           SQLITE_OK);
-  const std::string store = error_of([&] { const ResultStore opened(file); });
+  const std::string store = refusal_of<std::exception>([&] { const ResultStore opened(file); });
   system->xSetSystemCall(system, "fcntl", nullptr);
   CAPTURE(store);
   CHECK(store.find(said) != std::string::npos);
   // Of a shard's file flock(2) fails; here for want of a file.
   CHECK(
-      error_of([&] { (void)locks(-1, LOCK_EX, file); }) ==
+      refusal_of<std::exception>([&] { (void)locks(-1, LOCK_EX, file); }) ==
       file +
           " cannot be locked (Bad file descriptor): its file system takes no locks. Choose another place for -o");
 }
@@ -152,12 +137,12 @@ TEST_CASE("an empty file becomes a store; anything else stays as it is") {
                        ConfigError);
   CHECK(run_simsgd({"sweep", "run", study, "-o", empty}).code == 0);
   CHECK(StoredResults(empty).studies().size() == 1);
-  for (const std::string& text : {std::string("name,value\n"), std::string(8192, 'x'), bytes_of(study)}) {
+  for (const std::string& text : {std::string("name,value\n"), std::string(8192, 'x'), contents(study)}) {
     const std::string foreign = folder.write("foreign.db", text);
     const Ended ended = run_simsgd({"sweep", "run", study, "-o", foreign});
     CHECK(ended.code == 2);
     CHECK(ended.err.find("foreign.db: cannot be used as a result file") != std::string::npos);
-    CHECK(bytes_of(foreign) == text);
+    CHECK(contents(foreign) == text);
     CHECK_THROWS_AS(merge_stores({empty, foreign}, folder.path("merged.db")), ConfigError);
     CHECK(!std::filesystem::exists(folder.path("merged.db")));
   }

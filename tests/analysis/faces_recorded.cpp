@@ -209,9 +209,9 @@ void fill(const Folder& folder) {
 std::string answer(const Folder& folder, const std::string& command) {
   const std::string at = "cd " + folder.path(".") + " && " SIMSGD_BINARY_DIR "/";
   const int status = std::system((at + command + " > .out 2> .err").c_str());
-  std::string text = cli::contents(folder.path(".out"));
+  std::string text = contents(folder.path(".out"));
   if (const int code = WEXITSTATUS(status); code != 0)
-    text += cli::contents(folder.path(".err")) + fmt::format("exit {}\n", code);
+    text += contents(folder.path(".err")) + fmt::format("exit {}\n", code);
   return masked(text);
 }
 
@@ -221,7 +221,7 @@ struct Block {
 
 std::vector<Block> blocks_of(const fs::path& file) {
   std::vector<Block> blocks;
-  std::istringstream lines(cli::contents(file));
+  std::istringstream lines(contents(file));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("$ "))
       blocks.push_back({line.substr(2), ""});

@@ -22,6 +22,7 @@
 #include "analysis/runs/store.hpp"
 #include "scenarios/language/point_loader.hpp"
 #include "tests/analysis/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::analysis_same_bytes {
 
@@ -383,12 +384,7 @@ TEST_CASE("what is wrong with a point is what is wrong with it alone, whichever 
                    {{"pointer", "/target"}, {"values", {nullptr, {{"metric", "train_loss"}, {"value", 1}}}}}};
   const Study expanded = expand_study(folder.write_json("s.json", study));
   const auto error_of = [](const std::function<void()>& load) -> std::string {
-    try {
-      load();
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "";
+    return refusal_of<ConfigError>([&] { load(); });
   };
   PointLoader loader(expanded);
   std::size_t right = 0;

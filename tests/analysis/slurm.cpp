@@ -11,6 +11,7 @@
 
 #include "sim/base/errors.hpp"
 #include "tests/cli/scratch.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::analysis_slurm {
 
@@ -19,12 +20,7 @@ namespace {
 using Parts = std::vector<std::vector<std::size_t>>;
 
 std::string points_refusal(const std::string& text) {
-  try {
-    parse_points(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ConfigError>([&] { parse_points(text); });
 }
 
 double cost_of(const std::vector<std::size_t>& part, const std::vector<WeightedPoint>& points) {

@@ -7,6 +7,7 @@
 #include "analysis/runs/results.hpp"
 #include "sim/recording/metrics.hpp"
 #include "tests/analysis/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::analysis_store {
 
@@ -21,12 +22,7 @@ std::string one(const Folder& folder, const std::string& sql) {
 }
 
 std::string rejection(const std::string& file) {
-  try {
-    ResultStore{file};
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ConfigError>([&] { ResultStore{file}; });
 }
 
 }  // namespace
@@ -106,14 +102,11 @@ TEST_CASE("a damaged store is called damaged, and not a defect of the program") 
   const auto failure = [&folder](const std::string& set) -> std::string {
     ResultStore(folder.path("r.db")).put(made_run("k1"));
     one(folder, "UPDATE runs SET " + set + " RETURNING key");
-    try {
+    return folder.without_folder(refusal_of<RunError>([&] {
       const ResultStore store(folder.path("r.db"));
       (void)store.run("k1");
       (void)store.document("k1");
-    } catch (const RunError& error) {
-      return folder.without_folder(error.what());
-    }
-    return "";
+    }));
   };
   const std::string remedy = ". Name a new file with -o, or remove this one and run again.";
   CHECK(failure("document = '{}'") == "r.db is damaged: it holds bytes that zlib did not make" + remedy);

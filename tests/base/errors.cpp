@@ -2,6 +2,7 @@
 #include "sim/base/errors.hpp"
 
 #include "sim/base/check.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace {
 
@@ -61,12 +62,7 @@ TEST_CASE("one_of joins names with commas and a final or") {
 
 TEST_CASE("CHECK names the place, the sentence and the condition, in every build type") {
   CHECK_NOTHROW(require_positive(1));
-  std::string text;
-  try {
-    require_positive(0);
-  } catch (const InternalError& error) {
-    text = error.what();
-  }
+  const std::string text = refusal_of<InternalError>([&] { require_positive(0); });
   CHECK(text == std::string(__FILE__) + ":" + std::to_string(kLine) + ": x must be positive (x > 0)");
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/base/fields.hpp"
 #include "sim/plugin.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::base_fields {
 
@@ -65,12 +66,7 @@ Json schema_of_example() {
 }
 
 std::string wrong(const Json& object) {
-  try {
-    options_of<Example>(object);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { options_of<Example>(object); });
 }
 
 }  // namespace

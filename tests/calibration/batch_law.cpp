@@ -8,6 +8,7 @@
 
 #include "analysis/calibration/left_out.hpp"
 #include "support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::calibration_batch_law {
 
@@ -146,12 +147,7 @@ TEST_CASE("a usual value outside the bounds is refused") {
                          {"usual", 3}}}}}};
   const Folder folder;
   folder.write_json("spec.json", wrong);
-  std::string errors;
-  try {
-    load_spec(folder.path("spec.json"));
-  } catch (const ConfigError& error) {
-    errors = error.what();
-  }
+  const std::string errors = refusal_of<ConfigError>([&] { load_spec(folder.path("spec.json")); });
   CAPTURE(errors);
   CHECK(errors.find("is not between \"low\" and \"high\"") != std::string::npos);
 }

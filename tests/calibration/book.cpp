@@ -6,6 +6,7 @@
 
 #include "analysis/book/book.hpp"
 #include "support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::calibration_book {
 
@@ -113,12 +114,7 @@ TEST_CASE("a book that names nothing to judge, or twice the same, is refused wit
   Json both = set_of("a", "s.json");
   both["left_out"] = "workers";
   folder.write_json("book.json", book_of({both, set_of("a", "s.json")}));
-  std::string errors;
-  try {
-    book::load_book(folder.path("book.json"));
-  } catch (const ConfigError& error) {
-    errors = error.what();
-  }
+  const std::string errors = refusal_of<ConfigError>([&] { book::load_book(folder.path("book.json")); });
   CAPTURE(errors);
   CHECK(errors.find("/sets/0: needs either") != std::string::npos);
   CHECK(errors.find("/sets/1/name: is already the name of another set") != std::string::npos);

@@ -6,6 +6,7 @@
 
 #include "scenarios/language/calibration_draws.hpp"
 #include "support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::calibration_specs {
 
@@ -52,12 +53,7 @@ Json ring_where(const Json& where) {
 std::string errors_of(const Json& spec, SpecUse use) {
   const Folder folder;
   folder.write_json("spec.json", spec);
-  try {
-    load_spec(folder.path("spec.json"), use);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ConfigError>([&] { load_spec(folder.path("spec.json"), use); });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 #include "tests/scenarios/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test {
 
@@ -134,12 +135,7 @@ struct SpecFolder {
   }
   /// All errors as one text; "" where there are none.
   std::string errors() const {
-    try {
-      run();
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "";
+    return refusal_of<ConfigError>([&] { run(); });
   }
 };
 

@@ -27,8 +27,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using cli::contents;
-
 std::vector<fs::path> documents() {
   std::vector<fs::path> all = {SIMSGD_SOURCE_DIR "/README.md"};
   for (const auto& entry : fs::recursive_directory_iterator(SIMSGD_SOURCE_DIR "/docs"))

@@ -7,8 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
+
+#include "tests/support/contents.hpp"
 
 namespace simsgd::test::cli {
 
@@ -16,13 +17,6 @@ struct Outcome {
   int code = 0;
   std::string out, err;
 };
-
-inline std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream all;
-  all << file.rdbuf();
-  return all.str();
-}
 
 // A directory of its own for each test, removed afterwards.
 class Scratch {

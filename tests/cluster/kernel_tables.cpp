@@ -7,6 +7,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/log_interpolation.hpp"
 #include "sim/cluster/kernels.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::cluster_kernel_tables {
 
@@ -36,12 +37,7 @@ Device two_squares() {
 }
 
 std::string error_of(const Device& device) {
-  try {
-    check_tables(device);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { check_tables(device); });
 }
 
 /// A device of another making: rates that grow with size and suffer from thinness.

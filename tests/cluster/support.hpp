@@ -8,6 +8,7 @@
 
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/distributions/registry.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test {
 
@@ -33,12 +34,7 @@ inline Distribution distribution(const std::string& text, DrawUnit unit = DrawUn
 /// The full text of the ParameterError that `action` throws; "" if it throws none.
 template <typename Action>
 std::string rejection(const Action& action) {
-  try {
-    action();
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>(action);
 }
 
 /// Writes a file into the build folder and returns its path.

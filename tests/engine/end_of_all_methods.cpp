@@ -164,7 +164,7 @@ void check_is_begin_of(const Told& whole, const Told& cut, double end_s) {
 /// The small scenario of every algorithm, with a worker four times slower.
 std::map<std::string, Json> slow_scenarios() {
   const std::string file = SIMSGD_SOURCE_DIR "/tests/results/recorded_runs.json";
-  const Json small = parse_json(cli::contents(file), file);
+  const Json small = parse_json(contents(file), file);
   std::map<std::string, Json> all;
   for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
     Json scenario = small["base"];

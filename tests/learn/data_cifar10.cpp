@@ -8,6 +8,7 @@
 
 #include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::learn_data_cifar10 {
 
@@ -44,12 +45,7 @@ void put(const std::filesystem::path& file, const std::string& content) {
 
 std::string refusal(const std::filesystem::path& folder, Json more = Json::object()) {
   more["path"] = folder.string();
-  try {
-    load("cifar10", more);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { load("cifar10", more); });
 }
 
 const std::string kRemedy =

@@ -10,6 +10,7 @@
 #include "sim/learn/data/idx.hpp"
 #include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::learn_data_files {
 
@@ -50,12 +51,7 @@ std::string idx(const std::vector<std::uint32_t>& shape, const std::string& entr
 }
 
 std::string rejection(const std::string& source, const Json& parameters) {
-  try {
-    load(source, parameters);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { load(source, parameters); });
 }
 
 // Three 2 x 2 images and their labels.

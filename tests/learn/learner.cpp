@@ -12,6 +12,7 @@
 #include "sim/learn/model.hpp"
 #include "sim/learn/numerics.hpp"
 #include "tests/learn/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::learn_learner {
 
@@ -29,12 +30,7 @@ LearnerSpec spec_of(DataSet data, int workers, int batch) {
 }
 
 std::string rejection(LearnerSpec spec) {
-  try {
-    const Learner learner(std::move(spec));
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { const Learner learner(std::move(spec)); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::learn_models {
 
@@ -158,12 +159,7 @@ TEST_CASE("layers are slices of the flat vector, one after another, and count th
 TEST_CASE("a model says why it does not fit its data") {
   const DataSet table = random_classes(4, 3, 2, 1);
   const auto what = [](const std::string& name, const Json& parameters, const DataSet& data) -> std::string {
-    try {
-      model_plugin(name).make(parameters, data);
-    } catch (const ParameterError& error) {
-      return error.what();
-    }
-    return "";
+    return refusal_of<ParameterError>([&] { model_plugin(name).make(parameters, data); });
   };
   CHECK(
       what("cnn", Json::object(), table) ==

@@ -10,6 +10,7 @@
 #include "sim/learn/layers/pooling.hpp"
 #include "sim/learn/layers/shortcut.hpp"
 #include "tests/learn/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::learn_resnet {
 
@@ -43,12 +44,7 @@ std::unique_ptr<Model<double>> resnet(const Json& options, const DataSet& data) 
 }
 
 std::string refusal(const Json& options, const DataSet& data) {
-  try {
-    resnet(options, data);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { resnet(options, data); });
 }
 
 /// Stripes along rows (class 0) or columns (class 1), of a random phase and sign, with noise: no linear

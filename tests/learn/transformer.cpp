@@ -11,6 +11,7 @@
 #include "sim/learn/gradient.hpp"
 #include "sim/learn/models/transformer.hpp"
 #include "tests/learn/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::learn_transformer {
 
@@ -170,12 +171,7 @@ TEST_CASE("gradients of a transformer are the same, bit by bit, on one thread an
 TEST_CASE("what a transformer cannot be made of, and what cannot read text, is told with the remedy") {
   const DataSet data = random_text(5, 4, 3, 1);
   const auto said = [](const char* model, const Json& parameters, const DataSet& of) -> std::string {
-    try {
-      model_plugin(model).make(parameters, of);
-    } catch (const ParameterError& error) {
-      return error.what();
-    }
-    return "";
+    return refusal_of<ParameterError>([&] { model_plugin(model).make(parameters, of); });
   };
   CHECK(said("transformer", {{"heads", 3}, {"width", 16}}, data) ==
         "/heads: do not divide the width of 16. Use a divisor of the width");

@@ -3,11 +3,10 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "tests/analysis/support.hpp"
 #include "tests/live/served.hpp"
+#include "tests/support/contents.hpp"
 
 namespace simsgd::test::live_explore {
 
@@ -15,12 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 json at_workers(double workers, int seeds = 1) { return {{"at", {{{"number", workers}}}}, {"seeds", seeds}}; }
 
@@ -103,7 +96,7 @@ TEST_CASE("a store whose study is not there as it was can be looked at, and is n
   Json other = explored_study();
   other["stop"]["steps"] = 11;
   folder.write_json("s.json", other);
-  const std::string before = content(database);
+  const std::string before = contents(database);
   Served server({database});
   CHECK(server.get("/report").json()["studies"][0]["done"] == 6);
   const json controls = server.get("/controls").json();
@@ -113,7 +106,7 @@ TEST_CASE("a store whose study is not there as it was can be looked at, and is n
       "small is read-only, because the file of results does not contain the study and s.json now gives other points: the file was changed, or it was run with --set or by another version of SimSGD. To add points: simsgd explore STUDY -o s.db");
   CHECK(server.post("/points", at_workers(2).dump()).status == 404);
   CHECK(server.end(SIGINT) == 130);
-  CHECK(content(database) == before);
+  CHECK(contents(database) == before);
   fs::remove(study);
   Served without({database});
   CHECK(without.get("/controls").json()["reasons"][0].get<std::string>().find("s.json") != std::string::npos);
@@ -218,7 +211,7 @@ TEST_CASE("what cannot be served is said before anything is written") {
   const std::string foreign = folder.write("foreign.db", "no store");
   CHECK(run_simsgd({"explore", study, "-o", foreign}).code == 2);
   CHECK(run_simsgd({"explore", foreign}).code == 2);
-  CHECK(content(foreign) == "no store");
+  CHECK(contents(foreign) == "no store");
   CHECK(run_simsgd({"explore", database, "-o", database}).code == 2);
   CHECK(run_simsgd({"explore", study, "--memory", "much"}).code == 2);
   Json broken = explored_study();

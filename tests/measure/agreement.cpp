@@ -7,6 +7,7 @@
 
 #include "sim/base/errors.hpp"
 #include "tests/measure/world.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::measure_agreement {
 
@@ -26,12 +27,7 @@ std::string told(int odd, const Started& theirs) {
 
 /// The sentence of this rank; empty where it is content.
 std::string objection(const Json& resolved) {
-  try {
-    require_one_scenario(MPI_COMM_WORLD, "s.json", resolved);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ConfigError>([&] { require_one_scenario(MPI_COMM_WORLD, "s.json", resolved); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/measure/run_command.hpp"
+#include "tests/support/contents.hpp"
 
 namespace simsgd::test::measure_documents {
 
@@ -33,13 +34,6 @@ constexpr const char* kTimeOnly = R"({
 
 constexpr const char* kLearner = R"({"model": {"name": "softmax_regression"}, "batch": 8,
   "data": {"name": "gaussian_mixture", "features": 8, "classes": 4, "samples": 512, "test_samples": 64}})";
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 int count(const std::string& text, const std::string& part) {
   int found = 0;
@@ -132,9 +126,9 @@ TEST_CASE("in DIR lie the document and the curves, with units in the header") {
       SIMSGD_MEASURE_PROGRAM " run - --json -o '" + folder.string() + "' --set '/learner=" + kLearner + "'",
       kTimeOnly);
   const json printed = document(ran);
-  CHECK(json::parse(text_of(folder / "result.json")) == printed);
-  CHECK(text_of(folder / "loss.csv").starts_with("step,time_s,train_loss\n1,"));
-  CHECK(text_of(folder / "accuracy.csv")
+  CHECK(json::parse(contents(folder / "result.json")) == printed);
+  CHECK(contents(folder / "loss.csv").starts_with("step,time_s,train_loss\n1,"));
+  CHECK(contents(folder / "accuracy.csv")
             .starts_with("step,time_s,test_loss,test_accuracy,consensus_distance\n5,"));
   fs::remove_all(folder);
 }
@@ -152,7 +146,7 @@ TEST_CASE("every worker and step is in steps.csv, and a run can be compared with
       run_command(SIMSGD_PROGRAM + arguments + " -o '" + (folder / "simulated").string() + "'", kTimeOnly));
   for (const char* run : {"real", "simulated"}) {
     CAPTURE(run);
-    std::istringstream lines(text_of(folder / run / "steps.csv"));
+    std::istringstream lines(contents(folder / run / "steps.csv"));
     std::string line;
     std::getline(lines, line);
     CHECK(line.starts_with(
@@ -175,7 +169,7 @@ TEST_CASE("every worker and step is in steps.csv, and a run can be compared with
       CHECK(cells[9] > 0.9e-3);
     }
     CHECK(rows == 10);
-    CHECK(json::parse(text_of(folder / run / "timeline.json"))["traceEvents"].size() > 20);
+    CHECK(json::parse(contents(folder / run / "timeline.json"))["traceEvents"].size() > 20);
   }
   const json compared =
       document(run_command(std::string(SIMSGD_PROGRAM) + " results compare --format json '" +

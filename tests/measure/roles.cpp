@@ -5,6 +5,7 @@
 #include "sim/base/errors.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/roles/behaviours.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::measure_roles {
 
@@ -37,13 +38,10 @@ Outcome on_mpi_as(Trial trial, bool by_scenario) {
   MpiWorker worker(
       trial.job, MPI_COMM_WORLD,
       RealRun{.patience_s = trial.stalls ? kLittle_s : kPlenty_s, .scenario_schedules = by_scenario});
-  std::string error;
-  try {
+  const std::string error = refusal_of<RunError>([&] {
     trial.job.algorithm->run(worker);
     if (!trial.stalls) worker.finish();
-  } catch (const RunError& caught) {
-    error = caught.what();
-  }
+  });
   const Notes& mine = notes[static_cast<std::size_t>(worker.rank())];
   Outcome outcome;
   outcome.notes = unflattened(at_all_ranks(flattened(gather_at_root(MPI_COMM_WORLD, mine))));

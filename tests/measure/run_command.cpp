@@ -1,4 +1,5 @@
 #include "tests/measure/run_command.hpp"
+#include "tests/support/contents.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,22 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 namespace simsgd::test {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Ran run_command(const std::string& command, const std::string& input) {
   const fs::path folder = fs::temp_directory_path() / ("simsgd_test_measure_" + std::to_string(getpid()));
@@ -31,7 +22,7 @@ Ran run_command(const std::string& command, const std::string& input) {
   std::ofstream(in) << input;
   const std::string whole = command + " < " + in.string() + " > " + out.string() + " 2> " + err.string();
   const int status = std::system(whole.c_str());
-  Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
+  Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
   fs::remove_all(folder);
   return ran;
 }

@@ -11,11 +11,11 @@
 #include "analysis/replay/report.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/cli/scratch.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::replay_stepped {
 
 using namespace simsgd::replay;
-using cli::contents;
 using cli::Outcome;
 using cli::Scratch;
 
@@ -97,12 +97,7 @@ void check_by_hand(const RecordedJob& job, double precision = 1e-9) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    read_recorded_job("f", text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ConfigError>([&] { read_recorded_job("f", text); });
 }
 
 bool refuses(const std::string& text, const std::string& why) {

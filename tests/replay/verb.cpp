@@ -11,7 +11,6 @@ namespace simsgd::test::replay_verb {
 
 using namespace replay;
 using namespace simsgd::replay;
-using cli::contents;
 using cli::Outcome;
 using cli::Scratch;
 

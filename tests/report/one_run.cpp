@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +13,7 @@
 
 #include "analysis/faces/figures.hpp"
 #include "tests/analysis/support.hpp"
+#include "tests/support/contents.hpp"
 
 namespace simsgd::test::report_one_run {
 
@@ -21,13 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 Json learning_scenario() {
   Json scenario = small_scenario();
@@ -154,13 +147,13 @@ TEST_CASE("event files and JSON lines have a run's curves against simulated seco
   const std::string scenario = folder.write_json("s.json", learning_scenario()),
                     directory = folder.path("run");
   REQUIRE(run_simsgd({"run", scenario, "-o", directory}).code == 0);
-  const OrderedJson series = OrderedJson::parse(content(directory + "/result.json")).at("series");
+  const OrderedJson series = OrderedJson::parse(contents(directory + "/result.json")).at("series");
 
   const Ended written =
       run_simsgd({"results", "export", directory, "--format", "tensorboard", "-o", folder.path("logs")});
   REQUIRE(written.code == 0);
   const std::vector<std::string> records =
-      records_of(content(folder.path("logs/events.out.tfevents.0.simsgd")));
+      records_of(contents(folder.path("logs/events.out.tfevents.0.simsgd")));
   CHECK(fields_of(records.at(0)).at(3) == "brain.Event:2");
   std::vector<std::pair<double, float>> losses;
   for (std::size_t i = 1; i < records.size(); ++i) {
@@ -206,11 +199,11 @@ TEST_CASE("of a study each run has an event file of its own, and its name in eac
       run_simsgd({"results", "export", database, "--format", "tensorboard", "-o", folder.path("logs")});
   CHECK(written.code == 0);
   for (const char* name : {"0001-cluster-workers-2", "0002-cluster-workers-4"})
-    CHECK(records_of(content(folder.path("logs/" + std::string(name) + "/events.out.tfevents.0.simsgd")))
+    CHECK(records_of(contents(folder.path("logs/" + std::string(name) + "/events.out.tfevents.0.simsgd")))
               .size() > 1);
   CHECK(run_simsgd({"results", "export", database, "--format", "wandb", "-o", folder.path("all.jsonl")})
             .out.empty());
-  std::istringstream lines(content(folder.path("all.jsonl")));
+  std::istringstream lines(contents(folder.path("all.jsonl")));
   std::set<std::string> runs;
   for (std::string line; std::getline(lines, line);)
     runs.insert(OrderedJson::parse(line).at("run").get<std::string>());

@@ -4,24 +4,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tests/analysis/support.hpp"
+#include "tests/support/contents.hpp"
 
 namespace simsgd::test::report_verb {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 /// Where libraries and Node are looked for; put back at the end.
 class WebFolder {
@@ -57,7 +49,7 @@ TEST_CASE("tables need no Node; a page and figures say what is missing, and writ
   CHECK(csv.out.starts_with(
       "study,chart,cluster/workers,activity,part,time_per_step_s,seeds\nsmall,breakdown,2,"));
   CHECK(run_simsgd({"report", database, "--format", "md", "-o", folder.path("s.md")}).code == 0);
-  CHECK(content(folder.path("s.md")).find("### Where the time of a step goes") != std::string::npos);
+  CHECK(contents(folder.path("s.md")).find("### Where the time of a step goes") != std::string::npos);
 
   const Ended without = run_simsgd({"report", database, "-o", page, "--figures", figures});
   CHECK(without.code == 2);
@@ -107,7 +99,7 @@ TEST_CASE("a page is whole or not there") {
   const Ended made = run_simsgd({"report", database, "-o", folder.path("s.html")});
   CHECK(made.code == 0);
   CHECK(made.out.empty());
-  CHECK(content(folder.path("s.html")).ends_with("</script>\n</body>\n</html>\n"));
+  CHECK(contents(folder.path("s.html")).ends_with("</script>\n</body>\n</html>\n"));
   const Ended lost = run_simsgd({"report", database, "-o", folder.path("no/folder/s.html")});
   CHECK(lost.code == 1);
   CHECK(!fs::exists(folder.path("no")));

@@ -44,7 +44,7 @@ const std::map<std::string, std::string> kRenamed = {
 
 std::string source(const char* name) { return std::string(SIMSGD_SOURCE_DIR "/tests/results/") + name; }
 
-Json read(const char* name) { return parse_json(cli::contents(source(name)), name); }
+Json read(const char* name) { return parse_json(contents(source(name)), name); }
 
 OrderedJson metrics_of(const cli::Outcome& outcome) {
   CAPTURE(outcome.err);

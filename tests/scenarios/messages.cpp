@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "tests/scenarios/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::scenarios_messages {
 
@@ -49,12 +50,8 @@ class Case {
   std::string errors(bool of_study) const {
     if (!has_scenario_) folder_->write_json("s.json", scenario_);
     if (!of_study) return folder_->errors("s.json", overrides_);
-    try {
-      load_study(folder_->path("s.json"), overrides_);
-    } catch (const ConfigError& error) {
-      return folder_->without_folder(error.what());
-    }
-    return "";
+    return folder_->without_folder(
+        refusal_of<ConfigError>([&] { load_study(folder_->path("s.json"), overrides_); }));
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/scenarios/support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::scenarios_studies_written {
 
@@ -24,12 +25,7 @@ Study study_of(const Folder& folder, const Json& keys, const Overrides& override
 
 std::string errors_of(const Json& keys) {
   const Folder folder;
-  try {
-    study_of(folder, keys);
-  } catch (const ConfigError& error) {
-    return folder.without_folder(error.what());
-  }
-  return "";
+  return folder.without_folder(refusal_of<ConfigError>([&] { study_of(folder, keys); }));
 }
 
 std::vector<std::string> labels(const Study& study) {

@@ -12,6 +12,7 @@
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test {
 
@@ -48,12 +49,7 @@ class Folder {
 
   /// Everything that is wrong with a scenario, one error per line; "" where a job can be made of it.
   std::string errors(const std::string& name, const Overrides& overrides = {}) const {
-    try {
-      make_job(load_scenario(path(name), overrides));
-    } catch (const ConfigError& error) {
-      return without_folder(error.what());
-    }
-    return "";
+    return without_folder(refusal_of<ConfigError>([&] { make_job(load_scenario(path(name), overrides)); }));
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/refusal.hpp"
 #include "topologies/topology.hpp"
 
 namespace simsgd::test {
@@ -48,12 +49,7 @@ inline Network make(const std::string& name, const NodeShape& shape,
 
 /// The text of the error that these parameters cause; empty if there is none.
 inline std::string error_of(const std::string& name, const NodeShape& shape, const Json& parameters) {
-  try {
-    make(name, shape, parameters);
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { make(name, shape, parameters); });
 }
 
 inline std::vector<LinkId> route(const Network& network, int from, int to) {

@@ -5,17 +5,13 @@
 #include <string>
 
 #include "tests/support/graphs.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test {
 
 /// Empty where the graph is accepted.
 inline std::string graph_refusal(const std::string& name, int workers, Json parameters = Json::object()) {
-  try {
-    graph_of(name, workers, std::move(parameters));
-  } catch (const ParameterError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ParameterError>([&] { graph_of(name, workers, std::move(parameters)); });
 }
 
 }  // namespace simsgd::test

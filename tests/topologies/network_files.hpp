@@ -9,6 +9,7 @@
 
 #include "graph.hpp"
 #include "sim/base/errors.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test {
 
@@ -32,12 +33,7 @@ class NetworkFile {
 
 /// The text of the errors that a file causes, one a line; empty if there is none.
 inline std::string file_refusal(const std::string& topology, int nodes, const NetworkFile& file) {
-  try {
-    make(topology, plain_nodes(nodes), file.options());
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of<ConfigError>([&] { make(topology, plain_nodes(nodes), file.options()); });
 }
 
 }  // namespace simsgd::test
