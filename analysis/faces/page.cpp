@@ -126,7 +126,8 @@ nlohmann::ordered_json page_data(const Report& report) {
   for (const StudyReport& study : report.studies) {
     Spec charts = Spec::array(), left_out = Spec::array(), axes = Spec::array();
     for (const Chart& chart : study.charts) charts.push_back(chart_data(report, chart));
-    for (const LeftOut& each : study.left_out) left_out.push_back({{"title", each.title}, {"why", each.why}});
+    for (const LeftOutChart& each : study.left_out)
+      left_out.push_back({{"title", each.title}, {"why", each.why}});
     for (const ChartAxis& axis : study.axes)
       axes.push_back({{"field", axis.field}, {"name", axis.name}, {"labels", axis.labels}});
     studies.push_back({{"name", study.name},

@@ -9,8 +9,8 @@
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/table.hpp"
 #include "analysis/questions/tables.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd::faces {
 
@@ -128,7 +128,7 @@ std::string report_markdown(const Report& report) {
       text += fmt::format("\n### {}\n\n{}\n{}\n    {}\n", chart.title, escaped(chart.caption), rows_of(chart),
                           command_of(report, chart));
     if (!study.left_out.empty()) text += "\n### Left out\n\n";
-    for (const LeftOut& each : study.left_out)
+    for (const LeftOutChart& each : study.left_out)
       text += fmt::format("- {}: {}\n", each.title, escaped(each.why));
   }
   return text;

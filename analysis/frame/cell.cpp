@@ -6,13 +6,10 @@
 
 #include "analysis/data_sheet.hpp"
 #include "sim/base/units.hpp"
-#include "sim/recording/metrics.hpp"
 
 namespace simsgd::frame {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kRounding = 1e-12;  // relative
 constexpr const char* kShownByEvaluations =
@@ -164,7 +161,7 @@ CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& qu
     const bool arrived = each.kind == Sample::Kind::value, censored = each.kind == Sample::Kind::censored;
     if (arrived) values.push_back(each.value);
     if (arrived || censored) observations.push_back({each.value, arrived});
-    summary.arrived += arrived && (!mean || !tau || each.value <= *tau) ? 1 : 0;
+    summary.arrived += arrived && (!mean || !tau || each.value <= *tau) ? 1U : 0U;
     summary.censored += censored ? 1 : 0;
     summary.none += each.kind == Sample::Kind::none ? 1 : 0;
     summary.failed += each.kind == Sample::Kind::failed ? 1 : 0;

@@ -12,7 +12,7 @@
 namespace simsgd::questions {
 
 /// A chart that this study cannot fill.
-struct LeftOut {
+struct LeftOutChart {
   std::string name, title, why;
 };
 
@@ -21,7 +21,7 @@ struct StudyReport {
   std::size_t points = 0, done = 0, failed = 0, seeds = 1;
   std::vector<std::string> errors;  ///< of points that failed, the first few
   std::vector<Chart> charts;
-  std::vector<LeftOut> left_out;
+  std::vector<LeftOutChart> left_out;
   std::vector<std::string> notes;
   std::vector<ChartAxis> axes;
   std::string series;  ///< field of the axis that colours tell; empty where there is none

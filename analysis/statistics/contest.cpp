@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include "analysis/statistics/intervals.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd::statistics {
@@ -229,7 +228,7 @@ Contest contest(const std::vector<Runs>& groups, Better better, const OffBy& off
     std::vector<double> values;
     for (const auto& each : values_until(groups[i], made.tau)) values.push_back(each.second);
     made.means.push_back(values.empty() ? std::nullopt : std::optional(mean(values)));
-    known += groups[i].empty() ? 0 : 1;
+    known += groups[i].empty() ? 0U : 1U;
     arrived += arrivals_by(groups[i], made.tau);
   }
   if (better == Better::neither || known < 2 || arrived == 0) return made;
@@ -297,7 +296,7 @@ std::vector<SurvivalStep> kaplan_meier(const std::vector<Observation>& observati
     const std::size_t at_risk = sorted.size() - i;
     std::size_t arrived = 0;
     const double time = sorted[i].time;
-    for (; i < sorted.size() && sorted[i].time == time; ++i) arrived += sorted[i].arrived ? 1 : 0;
+    for (; i < sorted.size() && sorted[i].time == time; ++i) arrived += sorted[i].arrived ? 1U : 0U;
     if (arrived == 0) continue;
     const auto n = static_cast<double>(at_risk), d = static_cast<double>(arrived);
     share *= (n - d) / n;
