@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 
 namespace simsgd {
 

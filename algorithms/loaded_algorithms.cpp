@@ -10,7 +10,6 @@
 #include <iterator>
 #include <sstream>
 
-#include "algorithms/plugin.hpp"
 #include "algorithms/plugin_library.hpp"
 #include "sim/base/errors.hpp"
 

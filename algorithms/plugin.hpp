@@ -11,6 +11,7 @@
 #include "sim/algorithm.hpp"
 #include "sim/base/notes.hpp"
 #include "sim/cluster/cluster.hpp"
+#include "sim/cluster/kernels.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/plugin.hpp"
 #include "sim/worker.hpp"
@@ -57,5 +58,28 @@ struct AlgorithmPlugin : Plugin<MadeAlgorithm, const AlgorithmContext&> {
 
 /// In the order of that list.
 const std::vector<AlgorithmPlugin>& algorithm_plugins();
+
+// Notes on costs that an algorithm uses and the cluster does not know: they count as 0, which a result must
+// not keep to itself.
+
+/// `what` is said where the device does not know the cost that its file gives as `key`: "choosing the top k
+/// takes no time".
+void note_device_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
+                      const std::string& key);
+/// All that the device does not know of a kernel, in the words of sim/cluster/kernels.hpp.
+void note_kernel(const AlgorithmContext& context, DeviceKernel kernel);
+/// That a kernel of this size is beyond what was measured of it on the device: GemmSize or SelectSize.
+template <class Size>
+void note_size(const AlgorithmContext& context, const Size& size) {
+  if (context.cluster == nullptr || context.notes == nullptr) return;
+  if (std::string text = beyond_table(context.cluster->device, size); !text.empty())
+    add_note(*context.notes, {"extrapolated-kernel", std::move(text)});
+}
+/// The same for a cost of the cluster.
+void note_cluster_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
+                       const std::string& key);
+
+/// Of algorithms whose collectives go on while they compute.
+void note_overlap(const AlgorithmContext& context);
 
 }  // namespace simsgd

@@ -8,15 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sim/activities.hpp"
 #include "sim/base/units.hpp"
+#include "sim/record.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
 using SheetEnds = std::pair<double, double>;
 
 bool is_kernel(Activity activity) {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/widening.hpp"
-#include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/errors.hpp"
 #include "sim/base/quantiles.hpp"
 #include "sim/plugin.hpp"

@@ -10,13 +10,11 @@
 
 #include "analysis/data_sheet.hpp"
 #include "analysis/runs/child_pool.hpp"
-#include "results/document.hpp"
-#include "scenarios/language/scenario.hpp"
-#include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 #include "sim/base/this_program.hpp"
 #include "sim/engine/simgrid_time.hpp"
+#include "sim/record.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -42,8 +40,6 @@ RunOutcome run_job(const Scenario& scenario, const Job& job, const SimulationOpt
 }
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 /// A placement by the scenario's own seed.
 bool is_drawn(const Json& placement) { return placement.is_object() && !placement.contains("seed"); }

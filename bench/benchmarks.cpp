@@ -1,6 +1,8 @@
 #include "bench/benchmarks.hpp"
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -37,6 +39,23 @@ Stopwatch::Stopwatch() : begin_(now()) {}
 Elapsed Stopwatch::elapsed() const {
   const Elapsed end = now();
   return {end.wall_s - begin_.wall_s, end.cpu_s - begin_.cpu_s};
+}
+
+double children_cpu_s() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void add_benchmark(const std::string& name, Clock clock, int iterations,
+                   const std::function<void(benchmark::State&)>& body) {
+  benchmark::internal::Benchmark* const added = benchmark::RegisterBenchmark(name.c_str(), body);
+  added->Unit(benchmark::kMillisecond);
+  if (clock == Clock::told) added->UseManualTime();
+  if (iterations > 0) added->Iterations(iterations);
 }
 
 Summary::Row& Summary::row(const std::string& what, Row::Kind kind, double limit) {

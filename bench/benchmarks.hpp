@@ -2,8 +2,13 @@
 // results in the summary, which outlives the run.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
+
+namespace benchmark {
+class State;
+}
 
 namespace simsgd::bench {
 
@@ -25,6 +30,15 @@ class Stopwatch {
  private:
   Elapsed begin_;
 };
+
+/// CPU of all children that have ended.
+double children_cpu_s();
+
+/// Who says how long an iteration was: its body (SetIterationTime), or a clock around it.
+enum class Clock { told, around };
+/// `iterations`: 0: as many as it takes to be sure.
+void add_benchmark(const std::string& name, Clock clock, int iterations,
+                   const std::function<void(benchmark::State&)>& body);
 
 class Summary {
  public:

@@ -2,7 +2,6 @@
 // it; 30 throughputs, each of which is a simulation.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cmath>
 #include <numeric>
@@ -99,16 +98,6 @@ Points throughputs(const Spec& spec) {
   return points;
 }
 
-/// CPU of children that have ended.
-double children_s() {
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 void fit_runs(benchmark::State& state, Summary& summary) {
   Spec spec = load_spec(SIMSGD_SOURCE_DIR "/scenarios/calibration/throughput_10gbe.json");
   spec.tests.clear();
@@ -116,11 +105,11 @@ void fit_runs(benchmark::State& state, Summary& summary) {
   const Points points = throughputs(spec);
   for ([[maybe_unused]] auto _ : state) {
     const Fitter fitter(spec, spec.models[0], points, {.jobs = 2});
-    const double before_s = children_s();
+    const double before_s = children_cpu_s();
     const Stopwatch fitting;
     benchmark::DoNotOptimize(fitter.fit(fitter.weighted(fitter.fitted_points())));
     Elapsed elapsed = fitting.elapsed();
-    elapsed.cpu_s += children_s() - before_s;
+    elapsed.cpu_s += children_cpu_s() - before_s;
     summary.time("fit of 30 throughputs, each a simulation", elapsed, 10);
     state.counters["simulations"] = static_cast<double>(fitter.memo().metrics.size());
   }
@@ -129,14 +118,10 @@ void fit_runs(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_calibration(Summary& summary) {
-  benchmark::RegisterBenchmark("calibration/collectives",
-                               [&summary](benchmark::State& state) { fit_collectives(state, summary); })
-      ->Iterations(3)
-      ->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("calibration/throughputs",
-                               [&summary](benchmark::State& state) { fit_runs(state, summary); })
-      ->Iterations(1)
-      ->Unit(benchmark::kMillisecond);
+  add_benchmark("calibration/collectives", Clock::around, 3,
+                [&summary](benchmark::State& state) { fit_collectives(state, summary); });
+  add_benchmark("calibration/throughputs", Clock::around, 1,
+                [&summary](benchmark::State& state) { fit_runs(state, summary); });
 }
 
 }  // namespace simsgd::bench

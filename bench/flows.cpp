@@ -39,12 +39,10 @@ void register_flows(Summary& summary) {
                {"fat_tree", "4:1 fat tree of 128 x 8, in order", fat_tree(128, 8, false)},
                {"fat_tree_shuffled", "4:1 fat tree of 128 x 8, nodes shuffled", fat_tree(128, 8, true)}};
   for (const auto& each : cases)
-    benchmark::RegisterBenchmark((std::string("ring_1024/flows/") + each.name).c_str(),
-                                 [&summary, what = std::string(each.what), cluster = each.cluster](
-                                     benchmark::State& state) { ring(state, summary, what, cluster); })
-        ->Unit(benchmark::kMillisecond)
-        ->UseManualTime()
-        ->Iterations(3);
+    add_benchmark(std::string("ring_1024/flows/") + each.name, Clock::told, 3,
+                  [&summary, what = std::string(each.what), cluster = each.cluster](benchmark::State& state) {
+                    ring(state, summary, what, cluster);
+                  });
 }
 
 }  // namespace simsgd::bench

@@ -12,13 +12,12 @@
 #include <vector>
 
 #include "algorithms/exchange.hpp"
-#include "analysis/runner.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/job.hpp"
+#include "sim/roles/compute.hpp"
 #include "sim/stacks/policy.hpp"
-#include "sim/step_cost.hpp"
 
 namespace simsgd::bench {
 
@@ -177,13 +176,10 @@ void register_gossip(Summary& summary) {
   } cases[] = {{"wagma", 8}, {"eager_sgd", 8}, {"nonblocking", 8}, {"ad_psgd", 4}, {"d_psgd", 3}, {"sgp", 3}};
   for (const auto& [algorithm, limit_s] : cases)
     for (const int workers : {64, 1024})
-      benchmark::RegisterBenchmark(
-          fmt::format("gossip/{}/{}", algorithm, workers).c_str(),
+      add_benchmark(
+          fmt::format("gossip/{}/{}", algorithm, workers), Clock::told, 1,
           [&summary, algorithm = std::string(algorithm), workers, limit_s = workers == 64 ? 0.1 : limit_s](
-              benchmark::State& state) { gossip(state, summary, algorithm, workers, limit_s); })
-          ->Unit(benchmark::kMillisecond)
-          ->UseManualTime()
-          ->Iterations(1);
+              benchmark::State& state) { gossip(state, summary, algorithm, workers, limit_s); });
 }
 
 }  // namespace simsgd::bench

@@ -91,10 +91,8 @@ void import_nccl_tests(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_import(Summary& summary) {
-  benchmark::RegisterBenchmark("import/nccl_tests",
-                               [&summary](benchmark::State& state) { import_nccl_tests(state, summary); })
-      ->Iterations(3)
-      ->Unit(benchmark::kMillisecond);
+  add_benchmark("import/nccl_tests", Clock::around, 3,
+                [&summary](benchmark::State& state) { import_nccl_tests(state, summary); });
 }
 
 }  // namespace simsgd::bench

@@ -39,24 +39,17 @@ void learning(benchmark::State& state, Summary& summary, int steps, double limit
   }
 }
 
-void add_kfac(const std::string& name, const std::function<void(benchmark::State&)>& body) {
-  benchmark::RegisterBenchmark(name.c_str(), body)
-      ->Unit(benchmark::kMillisecond)
-      ->UseManualTime()
-      ->Iterations(1);
-}
-
 }  // namespace
 
 void register_kfac(Summary& summary) {
-  add_kfac("kfac/spd_kfac_resnet152/64",
-           [&summary](benchmark::State& state) { spd_kfac(state, summary, 64, 1, 0.3); });
-  add_kfac("kfac/spd_kfac_resnet152/1024",
-           [&summary](benchmark::State& state) { spd_kfac(state, summary, 1024, 5, 3); });
-  add_kfac("kfac/learning/64/steps_2",
-           [&summary](benchmark::State& state) { learning(state, summary, 2, 0); });
-  add_kfac("kfac/learning/steps_50",
-           [&summary](benchmark::State& state) { learning(state, summary, 50, 3); });
+  add_benchmark("kfac/spd_kfac_resnet152/64", Clock::told, 1,
+                [&summary](benchmark::State& state) { spd_kfac(state, summary, 64, 1, 0.3); });
+  add_benchmark("kfac/spd_kfac_resnet152/1024", Clock::told, 1,
+                [&summary](benchmark::State& state) { spd_kfac(state, summary, 1024, 5, 3); });
+  add_benchmark("kfac/learning/64/steps_2", Clock::told, 1,
+                [&summary](benchmark::State& state) { learning(state, summary, 2, 0); });
+  add_benchmark("kfac/learning/steps_50", Clock::told, 1,
+                [&summary](benchmark::State& state) { learning(state, summary, 50, 3); });
 }
 
 }  // namespace simsgd::bench

@@ -166,10 +166,8 @@ void import_kineto(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_kineto(Summary& summary) {
-  benchmark::RegisterBenchmark("import/kineto",
-                               [&summary](benchmark::State& state) { import_kineto(state, summary); })
-      ->Iterations(3)
-      ->Unit(benchmark::kMillisecond);
+  add_benchmark("import/kineto", Clock::around, 3,
+                [&summary](benchmark::State& state) { import_kineto(state, summary); });
 }
 
 }  // namespace simsgd::bench

@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "analysis/runner.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 #include "scenarios/language/scenario.hpp"
@@ -330,22 +329,16 @@ void many_replicas(benchmark::State& state, Summary& summary) {
 
 void register_learning(Summary& summary) {
   const auto compare = [&summary](const char* name, int threads, bool images) {
-    benchmark::RegisterBenchmark(fmt::format("learning_64/{}", name).c_str(),
-                                 [&summary, threads, images](benchmark::State& state) {
-                                   against_bare_loop(state, summary, threads, images);
-                                 })
-        ->Unit(benchmark::kMillisecond)
-        ->UseManualTime()
-        ->Iterations(3);
+    add_benchmark(fmt::format("learning_64/{}", name), Clock::told, 3,
+                  [&summary, threads, images](benchmark::State& state) {
+                    against_bare_loop(state, summary, threads, images);
+                  });
   };
   compare("threads_1", 1, false);
   compare("threads_2", 2, false);
   compare("cnn", 1, true);
-  benchmark::RegisterBenchmark("learning_1024",
-                               [&summary](benchmark::State& state) { many_replicas(state, summary); })
-      ->Unit(benchmark::kMillisecond)
-      ->UseManualTime()
-      ->Iterations(1);
+  add_benchmark("learning_1024", Clock::told, 1,
+                [&summary](benchmark::State& state) { many_replicas(state, summary); });
 }
 
 }  // namespace simsgd::bench

@@ -40,11 +40,8 @@ void run(benchmark::State& state, Summary& summary, const Case& each) {
 
 void register_low_communication(Summary& summary) {
   for (const Case& each : kCases)
-    benchmark::RegisterBenchmark((std::string("low_communication/") + each.what).c_str(),
-                                 [&summary, &each](benchmark::State& state) { run(state, summary, each); })
-        ->Unit(benchmark::kMillisecond)
-        ->UseManualTime()
-        ->Iterations(3);
+    add_benchmark(std::string("low_communication/") + each.what, Clock::told, 3,
+                  [&summary, &each](benchmark::State& state) { run(state, summary, each); });
 }
 
 }  // namespace simsgd::bench

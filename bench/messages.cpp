@@ -143,31 +143,24 @@ void behind_one_nic(benchmark::State& state, Summary& summary, const std::string
   }
 }
 
-void add(const std::string& name, const std::function<void(benchmark::State&)>& body) {
-  benchmark::RegisterBenchmark(name.c_str(), body)
-      ->Unit(benchmark::kMillisecond)
-      ->UseManualTime()
-      ->Iterations(1);
-}
-
 }  // namespace
 
 void register_messages(Summary& summary) {
   for (const auto& [ranks, limit_s] : {std::pair{64, 0.01}, {256, 0.1}, {1024, 1.5}, {4096, 25.0}})
-    add(fmt::format("messages/ring/{}", ranks),
-        [&summary, ranks = ranks, limit_s = limit_s](benchmark::State& state) {
-          ring_of_messages(state, summary, ranks, limit_s);
-        });
+    add_benchmark(fmt::format("messages/ring/{}", ranks), Clock::told, 1,
+                  [&summary, ranks = ranks, limit_s = limit_s](benchmark::State& state) {
+                    ring_of_messages(state, summary, ranks, limit_s);
+                  });
   const struct {
     const char* schedule;
     double limit_s;
   } cases[] = {{"hierarchical", 0.3}, {"rabenseifner", 3}, {"recursive_doubling", 2}};
   for (const auto& [schedule, limit_s] : cases)
     for (const int ranks : {64, 16384})
-      add(fmt::format("messages/{}/{}", schedule, ranks),
-          [&summary, schedule = schedule, ranks, limit_s = limit_s](benchmark::State& state) {
-            behind_one_nic(state, summary, schedule, ranks, limit_s);
-          });
+      add_benchmark(fmt::format("messages/{}/{}", schedule, ranks), Clock::told, 1,
+                    [&summary, schedule = schedule, ranks, limit_s = limit_s](benchmark::State& state) {
+                      behind_one_nic(state, summary, schedule, ranks, limit_s);
+                    });
 }
 
 }  // namespace simsgd::bench

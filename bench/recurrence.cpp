@@ -1,8 +1,6 @@
 // Collectives without events: the recurrence over steps and ranks.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
-
 #include "bench/benchmarks.hpp"
 #include "bench/networks.hpp"
 
@@ -110,16 +108,11 @@ void register_recurrence(Summary& summary) {
   const auto with = [&summary](auto body) {
     return [&summary, body](benchmark::State& state) { body(state, summary); };
   };
-  benchmark::RegisterBenchmark("ring_1024/steps", with(ring_by_steps))->Unit(benchmark::kMillisecond);
-  benchmark::RegisterBenchmark("ring_1024/steps_jitter", with(ring_with_jitter))
-      ->Unit(benchmark::kMillisecond)
-      ->UseManualTime();
+  add_benchmark("ring_1024/steps", Clock::around, 0, with(ring_by_steps));
+  add_benchmark("ring_1024/steps_jitter", Clock::told, 0, with(ring_with_jitter));
   for (const Fidelity fidelity : {Fidelity::closed, Fidelity::steps})
-    benchmark::RegisterBenchmark(
-        ("hierarchical_65536/" + fidelity_name(fidelity)).c_str(),
-        [&summary, fidelity](benchmark::State& state) { hierarchical(state, summary, fidelity); })
-        ->Unit(benchmark::kMillisecond)
-        ->Iterations(5);
+    add_benchmark("hierarchical_65536/" + fidelity_name(fidelity), Clock::around, 5,
+                  [&summary, fidelity](benchmark::State& state) { hierarchical(state, summary, fidelity); });
 }
 
 }  // namespace simsgd::bench

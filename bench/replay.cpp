@@ -69,10 +69,8 @@ void replay_operations(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_replay(Summary& summary) {
-  benchmark::RegisterBenchmark("replay/operations",
-                               [&summary](benchmark::State& state) { replay_operations(state, summary); })
-      ->Iterations(3)
-      ->Unit(benchmark::kMillisecond);
+  add_benchmark("replay/operations", Clock::around, 3,
+                [&summary](benchmark::State& state) { replay_operations(state, summary); });
 }
 
 }  // namespace simsgd::bench

@@ -11,7 +11,6 @@
 #include <stdexcept>
 
 #include "analysis/runner.hpp"
-#include "scenarios/language/scenario.hpp"
 
 namespace simsgd::bench {
 

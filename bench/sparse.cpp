@@ -16,7 +16,7 @@
 #include "sim/base/random.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/job.hpp"
-#include "sim/step_cost.hpp"
+#include "sim/roles/compute.hpp"
 
 namespace simsgd::bench {
 
@@ -146,19 +146,12 @@ void register_sparse(Summary& summary) {
                {"gtopk/1024/random", "1,024 workers, switches in a row at random", 60,
                 of(1024, 1000, nullptr, kRandom)}};
   for (const auto& each : cases)
-    benchmark::RegisterBenchmark((std::string("sparse/") + each.name).c_str(),
-                                 [&summary, each](benchmark::State& state) {
-                                   gtopk_steps(state, summary, each.what, each.limit_s, each.overrides,
-                                               each.has_bare);
-                                 })
-        ->Unit(benchmark::kMillisecond)
-        ->UseManualTime()
-        ->Iterations(1);
-  benchmark::RegisterBenchmark("sparse/selection",
-                               [&summary](benchmark::State& state) { selection(state, summary); })
-      ->Unit(benchmark::kMillisecond)
-      ->UseManualTime()
-      ->Iterations(5);
+    add_benchmark(std::string("sparse/") + each.name, Clock::told, 1,
+                  [&summary, each](benchmark::State& state) {
+                    gtopk_steps(state, summary, each.what, each.limit_s, each.overrides, each.has_bare);
+                  });
+  add_benchmark("sparse/selection", Clock::told, 5,
+                [&summary](benchmark::State& state) { selection(state, summary); });
 }
 
 }  // namespace simsgd::bench

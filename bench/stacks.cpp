@@ -38,14 +38,10 @@ void register_stacks(Summary& summary) {
       {"horovod", R"({"name": "horovod", "cycle": "1 ms", "agreement": "0.1 ms"})"},
       {"nccl", R"({"name": "nccl"})"}};
   for (const auto& [name, stack] : stacks)
-    benchmark::RegisterBenchmark(
-        (std::string("stacks/") + name).c_str(),
-        [&summary, name = std::string(name), stack = std::string(stack)](benchmark::State& state) {
-          with_and_without(state, summary, name, stack);
-        })
-        ->Unit(benchmark::kMillisecond)
-        ->UseManualTime()
-        ->Iterations(3);
+    add_benchmark(std::string("stacks/") + name, Clock::told, 3,
+                  [&summary, name = std::string(name), stack = std::string(stack)](benchmark::State& state) {
+                    with_and_without(state, summary, name, stack);
+                  });
 }
 
 }  // namespace simsgd::bench

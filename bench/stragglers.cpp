@@ -63,13 +63,10 @@ void fit(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_stragglers(Summary& summary) {
-  benchmark::RegisterBenchmark("stragglers/apply",
-                               [&summary](benchmark::State& state) { apply_noise(state, summary); })
-      ->Unit(benchmark::kMillisecond)
-      ->Iterations(5);
-  benchmark::RegisterBenchmark("stragglers/fit", [&summary](benchmark::State& state) { fit(state, summary); })
-      ->Unit(benchmark::kMillisecond)
-      ->Iterations(1);
+  add_benchmark("stragglers/apply", Clock::around, 5,
+                [&summary](benchmark::State& state) { apply_noise(state, summary); });
+  add_benchmark("stragglers/fit", Clock::around, 1,
+                [&summary](benchmark::State& state) { fit(state, summary); });
 }
 
 }  // namespace simsgd::bench

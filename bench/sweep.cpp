@@ -3,7 +3,6 @@
 // sweep.sh.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -21,15 +20,6 @@ namespace simsgd::bench {
 namespace {
 
 constexpr const char* kSweepStudy = SIMSGD_SOURCE_DIR "/scenarios/studies/bench_10k.json";
-
-double children_cpu_s() {
-  rusage usage{};
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 // Wall and CPU seconds of the sweep and of the bare loop, and the number of points.
 std::vector<double> sweep_and_loop() {
@@ -69,21 +59,16 @@ std::vector<double> sweep_and_loop() {
 }  // namespace
 
 void register_sweep(Summary& summary) {
-  benchmark::RegisterBenchmark(
-      "sweep/64/seeds_1",
-      [&summary](benchmark::State& state) {
-        for ([[maybe_unused]] auto _ : state) {
-          const std::vector<double> run = run_in_child(sweep_and_loop).numbers;
-          state.SetIterationTime(run.at(0));
-          const Elapsed sweep{run.at(0), run.at(1)};
-          const std::string what = fmt::format("a sweep of {} points, 64 workers x 20 steps", run.at(4));
-          summary.time(what, sweep, run.at(4) / 1000);
-          summary.ratio(what + " / bare simulations", sweep, {run.at(2), run.at(3)}, 0);
-        }
-      })
-      ->Unit(benchmark::kMillisecond)
-      ->UseManualTime()
-      ->Iterations(1);
+  add_benchmark("sweep/64/seeds_1", Clock::told, 1, [&summary](benchmark::State& state) {
+    for ([[maybe_unused]] auto _ : state) {
+      const std::vector<double> run = run_in_child(sweep_and_loop).numbers;
+      state.SetIterationTime(run.at(0));
+      const Elapsed sweep{run.at(0), run.at(1)};
+      const std::string what = fmt::format("a sweep of {} points, 64 workers x 20 steps", run.at(4));
+      summary.time(what, sweep, run.at(4) / 1000);
+      summary.ratio(what + " / bare simulations", sweep, {run.at(2), run.at(3)}, 0);
+    }
+  });
 }
 
 }  // namespace simsgd::bench

@@ -13,7 +13,7 @@
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 #include "sim/job.hpp"
-#include "sim/step_cost.hpp"
+#include "sim/roles/compute.hpp"
 
 namespace simsgd::bench {
 
@@ -132,12 +132,9 @@ void register_timing_only(Summary& summary) {
       {"closed", 65536, 1, 20, 1.5, 8e9},    {"closed", 1048576, 1, 20, 30, 8e9},
       {"steps", 65536, 4, 20, 3, 8e9},       {"steps", 1048576, 4, 20, 60, 8e9}};
   for (const TimingCase& each : kCases)
-    benchmark::RegisterBenchmark(
-        fmt::format("timing_only/{}/{}", each.name, each.workers).c_str(),
-        [&summary, &each](benchmark::State& state) { timing_only(state, summary, each); })
-        ->Unit(benchmark::kMillisecond)
-        ->UseManualTime()
-        ->Iterations(each.workers > 65536 ? 1 : 3);
+    add_benchmark(fmt::format("timing_only/{}/{}", each.name, each.workers), Clock::told,
+                  each.workers > 65536 ? 1 : 3,
+                  [&summary, &each](benchmark::State& state) { timing_only(state, summary, each); });
 }
 
 }  // namespace simsgd::bench

@@ -6,7 +6,6 @@
 
 #include <Eigen/Core>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "bench/benchmarks.hpp"
 #include "sim/learn/dataset.hpp"
@@ -117,12 +116,8 @@ void gradients(benchmark::State& state, Summary& summary, std::int64_t samples) 
 
 void register_transformer(Summary& summary) {
   for (const std::int64_t samples : {6, 12})
-    benchmark::RegisterBenchmark(
-        fmt::format("transformer/batch_{}", samples).c_str(),
-        [&summary, samples](benchmark::State& state) { gradients(state, summary, samples); })
-        ->Unit(benchmark::kMillisecond)
-        ->UseManualTime()
-        ->Iterations(3);
+    add_benchmark(fmt::format("transformer/batch_{}", samples), Clock::told, 3,
+                  [&summary, samples](benchmark::State& state) { gradients(state, summary, samples); });
 }
 
 }  // namespace simsgd::bench

@@ -22,8 +22,6 @@ namespace simsgd {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 struct AdviseVerb {
   std::string scenario, target = "time";
   OverrideOptions overrides;

@@ -9,7 +9,6 @@
 #include "analysis/questions/claims.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd {

@@ -10,6 +10,7 @@
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -29,12 +30,6 @@ std::string without_suffix(const std::string& parameters) {
   if (parameters.ends_with('B')) return parameters.substr(0, parameters.size() - 1) + "e9";
   if (parameters.ends_with('M')) return parameters.substr(0, parameters.size() - 1) + "e6";
   return parameters;
-}
-
-std::string lower_case(std::string text) {
-  for (char& each : text)
-    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-  return text;
 }
 
 /// 0, which is refused with all else that is wrong, where it is not one.

@@ -10,7 +10,6 @@
 
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import.hpp"
@@ -19,8 +18,6 @@
 namespace simsgd {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 struct ImportVerb {
   std::vector<std::string> files, set;

@@ -17,8 +17,6 @@
 #include "scenarios/language/reference.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "topologies/graphs/graph.hpp"
-#include "topologies/topology.hpp"
 
 namespace simsgd {
 

@@ -22,8 +22,6 @@ namespace simsgd {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr int kMostReplayWorkers = 1 << 16;
 constexpr int kMostReplayDraws = 10000;
 

@@ -12,7 +12,6 @@
 #include "analysis/runs/results.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 

@@ -135,7 +135,7 @@ SimulationOptions simulation_options(const RunVerb& verb, const std::shared_ptr<
   options.threads = verb.threads > 0 ? verb.threads : available_threads();
   options.progress = [progress](std::uint64_t step) { progress->at(step); };
   options.interrupted = interrupted;
-  options.draws = !verb.directory.empty();
+  options.timeline = !verb.directory.empty();
   if (verb.simgrid) let_simgrid_keep_time(options);
   return options;
 }

@@ -18,7 +18,6 @@
 #include "analysis/runs/sweep_status.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_output.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"

@@ -7,14 +7,12 @@
 
 #include "cli/terminal.hpp"
 #include "scenarios/language/axes.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

@@ -14,7 +14,6 @@
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
 #include "cli/verbs.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/this_program.hpp"

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <limits>
 #include <set>
-#include <string_view>
 
 #include "measure/packing.hpp"
 

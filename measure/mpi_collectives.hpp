@@ -8,7 +8,6 @@
 #include <cmath>
 #include <list>
 #include <map>
-#include <memory>
 #include <utility>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <limits>
 
 #include "measure/packing.hpp"
 #include "sim/base/check.hpp"

@@ -9,15 +9,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 template <class Point>
 struct ValuedColumn {

@@ -18,8 +18,8 @@
 #include "results/version.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "sim/activities.hpp"
 #include "sim/base/quantiles.hpp"
+#include "sim/record.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {

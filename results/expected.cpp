@@ -12,8 +12,6 @@
 
 namespace simsgd {
 
-using OrderedJson = nlohmann::ordered_json;
-
 namespace {
 
 std::string unit_of(const std::string& name) {

@@ -11,8 +11,9 @@
 
 #include "results/summary_view.hpp"
 #include "results/text_table.hpp"
-#include "sim/activities.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/units.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 
@@ -22,7 +23,6 @@ namespace {
 constexpr std::size_t kMostTableRows = 16;
 
 using NumberColumn = std::vector<std::optional<double>>;
-using OrderedJson = nlohmann::ordered_json;
 
 /// Parts of a step below this share of it are not shown.
 constexpr double kLeastShare = 1e-6;

@@ -7,14 +7,12 @@
 #include <filesystem>
 #include <set>
 
-#include "results/text_table.hpp"
-#include "sim/activities.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/quantiles.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
-
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

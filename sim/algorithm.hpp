@@ -54,4 +54,10 @@ class Algorithm {
   }
 };
 
+/// A method that says of itself: every rank does the same in every step but the first, whatever its number
+/// and the time, in collectives of all ranks or of groups that all ranks make alike; and after a crash it
+/// computes again what it lost. A machine that knows it may take down what one of them does
+/// (sim/engine/step_trace.hpp), and go through the ranks without a thread or a fiber for each.
+class LockstepAlgorithm : public Algorithm {};
+
 }  // namespace simsgd

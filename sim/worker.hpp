@@ -15,7 +15,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "sim/base/random.hpp"
 #include "sim/handle.hpp"

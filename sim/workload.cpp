@@ -1,7 +1,5 @@
 #include "sim/workload.hpp"
 
-#include <vector>
-
 #include "sim/base/check.hpp"
 #include "sim/base/log_interpolation.hpp"
 

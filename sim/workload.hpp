@@ -2,7 +2,6 @@
 // the learner.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -7,16 +7,12 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <queue>
-#include <vector>
 
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
-#include "topologies/topology.hpp"
 
 namespace simsgd {
 

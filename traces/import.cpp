@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"

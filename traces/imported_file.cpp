@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/measurements.hpp"
 #include "traces/reading/input.hpp"
 
 namespace simsgd {
@@ -157,8 +157,6 @@ void add_pass_times(ImportedFile& file, const RecordedWorkload& network) {
 }
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 double sum_of_given(const std::vector<RecordedLayer>& layers, double RecordedLayer::*time) {
   double sum = 0;

@@ -5,7 +5,6 @@
 // arXiv:1811.10792, Algorithm 1. Bytes per worker and step: the model to n others. Beside the messages the
 // host scales the model twice a step, by 1 / (n + 1) and by 1 / w: HostCosts::scale_s_per_byte each.
 // After a crash a worker computes again what it lost; its neighbours wait, because weights must not be lost.
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/gossip/push_sum.hpp"
 #include "algorithms/plugin.hpp"
 

@@ -1,7 +1,5 @@
 #include "algorithms/kfac/factor_round.hpp"
 
-#include <algorithm>
-
 namespace simsgd {
 
 namespace {

@@ -3,7 +3,6 @@
 // (in bulk); groups of factors travel on the gradient's channel as soon as their last one is there.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "algorithms/kfac/kfac_setup.hpp"

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <Eigen/Cholesky>
 
-#include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "sim/learn/gradient.hpp"

@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/cluster/kernels.hpp"
 #include "sim/learn/model.hpp"
 
 namespace simsgd {

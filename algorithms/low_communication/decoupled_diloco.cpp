@@ -17,7 +17,6 @@
 // go on without it where the quorum allows.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "algorithms/low_communication/outer_nesterov.hpp"

@@ -9,7 +9,6 @@
 // worker computes again what it lost; others wait.
 #include <fmt/format.h>
 
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/exchange.hpp"
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/plugin.hpp"

@@ -5,7 +5,7 @@
 #include <Eigen/QR>
 #include <algorithm>
 
-#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 #include "sim/cluster/kernels.hpp"
 #include "sim/learn/model.hpp"
 

@@ -13,9 +13,6 @@
 // again what it lost; its partner waits.
 #include <fmt/format.h>
 
-#include <cmath>
-
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "sim/learn/sampler.hpp"
 

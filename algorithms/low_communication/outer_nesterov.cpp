@@ -1,6 +1,6 @@
 #include "algorithms/low_communication/outer_nesterov.hpp"
 
-#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 
 namespace simsgd {
 

@@ -10,7 +10,6 @@
 // vectors. Nothing overlaps with the backward pass. After a crash a worker computes again what it lost; the
 // others wait.
 
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/low_communication/low_rank.hpp"
 #include "algorithms/plugin.hpp"
 

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/coded_mean.hpp"
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 
 namespace simsgd::algorithms {

@@ -19,7 +19,6 @@
 #include <set>
 
 #include "algorithms/buckets.hpp"
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/exchange.hpp"
 #include "algorithms/parameter_server/model_server.hpp"
 #include "algorithms/plugin.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "algorithms/python/door.hpp"
-#include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd::python {
 

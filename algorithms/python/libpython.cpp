@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <optional>
 #include <vector>
 
 #include "sim/base/errors.hpp"

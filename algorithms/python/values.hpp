@@ -1,7 +1,6 @@
 // Values on their way between Python and C++, and functions of a Door as functions for Python.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <tuple>
 #include <type_traits>

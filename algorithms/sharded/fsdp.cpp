@@ -18,12 +18,11 @@
 
 #include <algorithm>
 
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sharded/layer_shards.hpp"
+#include "sim/algorithm.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
-#include "sim/roles/lockstep.hpp"
 
 namespace simsgd::algorithms {
 

@@ -1,6 +1,6 @@
 #include "algorithms/sparse/gathered_topk.hpp"
 
-#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 
 namespace simsgd {
 

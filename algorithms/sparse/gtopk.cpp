@@ -6,7 +6,6 @@
 // Sparsification for Low Bandwidth Networks", ICDCS 2019, algorithms 1 to 4, arXiv:1901.04359. Rounds, other
 // P than 2^n and what counts as sent: sparse_exchange.hpp. Top-k is over the whole model; nothing
 // overlaps with the backward pass. Bytes: one message of k entries per rank and round.
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sparse/sparse_exchange.hpp"
 #include "algorithms/sparse/sparsification.hpp"

@@ -14,7 +14,6 @@
 // and step: 2 (P-1)/P k entries, a value and an index each. On real machines values are gathered from all
 // workers and added up by each: the sums are the same, the bytes are not. After a crash a worker computes
 // again what it lost; the others wait.
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sparse/gathered_topk.hpp"
 #include "algorithms/sparse/sparse.hpp"

@@ -17,7 +17,6 @@
 // times are those of k entries and of the stages that a run begins with. Bytes: an all-gather, (P-1) k.
 #include <cmath>
 
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sparse/gathered_topk.hpp"
 #include "algorithms/sparse/sparse.hpp"

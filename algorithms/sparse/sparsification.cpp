@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 #include "algorithms/sparse/sparse.hpp"
 #include "sim/base/check.hpp"
 #include "sim/cluster/kernels.hpp"

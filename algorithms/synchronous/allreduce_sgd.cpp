@@ -6,9 +6,8 @@
 // bucket.
 // After a crash a worker computes again what it lost; the others wait.
 #include "algorithms/buckets.hpp"
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/roles/lockstep.hpp"
+#include "sim/algorithm.hpp"
 
 namespace simsgd::algorithms {
 

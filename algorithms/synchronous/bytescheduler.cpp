@@ -21,7 +21,6 @@
 
 #include "algorithms/activation.hpp"
 #include "algorithms/buckets.hpp"
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 
 namespace simsgd::algorithms {

@@ -13,9 +13,8 @@
 #include <algorithm>
 
 #include "algorithms/buckets.hpp"
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/roles/lockstep.hpp"
+#include "sim/algorithm.hpp"
 
 namespace simsgd::algorithms {
 

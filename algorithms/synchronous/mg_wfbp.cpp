@@ -9,10 +9,9 @@
 // Ready times are the workload's on an undisturbed device. Bytes per worker and step: one all-reduce of the
 // model, 2 (P-1)/P m for a ring. After a crash a worker computes again what it lost; the others wait.
 #include "algorithms/buckets.hpp"
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/merged_messages.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/roles/lockstep.hpp"
+#include "sim/algorithm.hpp"
 
 namespace simsgd::algorithms {
 

@@ -8,7 +8,6 @@
 // Li, Ben-Nun, Di Girolamo, Alistarh, Hoefler, PPoPP 2020, arXiv:1908.04207. Bytes per worker and step: log2
 // P gradients (recursive doubling).
 // After a crash a worker computes again what it lost; the others go on without its gradient.
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 

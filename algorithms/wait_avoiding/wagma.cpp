@@ -12,7 +12,6 @@
 // global averaging, where they wait.
 #include <fmt/format.h>
 
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 

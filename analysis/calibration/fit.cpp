@@ -8,7 +8,6 @@
 #include <boost/random/uniform_01.hpp>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 

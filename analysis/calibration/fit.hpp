@@ -2,7 +2,6 @@
 // bounds. Never least squares in seconds: large sizes would be all that counts.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <vector>

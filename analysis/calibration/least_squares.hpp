@@ -1,5 +1,5 @@
 // Least squares inside bounds: Levenberg-Marquardt with dense QR, by Ceres. Ceres is linked by a library of
-// ours that is opened when something is fitted (sim/base/own_library.hpp).
+// ours that is opened when something is fitted (sim/base/this_program.hpp).
 #pragma once
 
 #include <optional>

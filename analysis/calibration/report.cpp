@@ -11,8 +11,6 @@ namespace simsgd {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.{}f} %", 100 * share, std::fabs(share) < 0.1 ? 2 : 1) : "-";
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/calibration/least_squares.hpp"
+#include "sim/base/this_program.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd {
@@ -19,6 +20,12 @@ double robust_slope(double r, double outlier) {
   const double root = robust_root(r, outlier);
   const double share = r / outlier;
   return root == 0 ? 1 : r / (std::sqrt(1 + share * share) * root);
+}
+
+double solve_least_squares(LeastSquares& problem, std::vector<double>& x) {
+  static const auto solve = reinterpret_cast<double (*)(LeastSquares&, double*)>(
+      function_of_own_library("libsimsgd_ceres.so", "simsgd_solve_least_squares"));
+  return solve(problem, x.data());
 }
 
 /// A Solver as what finds the least sees it.

@@ -6,9 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/calibration/selection.hpp"
 #include "analysis/calibration/spec_data.hpp"
-#include "scenarios/language/errors.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/use.hpp"

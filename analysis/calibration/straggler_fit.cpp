@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <utility>
 
-#include "analysis/calibration/straggler_series.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/quantiles.hpp"
 #include "sim/base/random.hpp"

@@ -5,18 +5,14 @@
 #include <algorithm>
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
 #include <tuple>
 
-#include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/search.hpp"
-#include "sim/base/errors.hpp"
 
 namespace simsgd {
 

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cctype>
 #include <cmath>
-#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -16,7 +15,6 @@
 
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/report_text.hpp"
-#include "analysis/faces/vega.hpp"
 #include "analysis/runs/slurm.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"

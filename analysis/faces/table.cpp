@@ -7,13 +7,11 @@
 #include <map>
 
 #include "results/text_table.hpp"
-#include "sim/base/printable.hpp"
+#include "sim/base/field.hpp"
 
 namespace simsgd {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 char align_of(const Table& table, std::size_t column) {
   return column < table.align.size() ? table.align[column] : 'r';

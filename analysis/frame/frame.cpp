@@ -1,12 +1,11 @@
 #include "analysis/frame/frame.hpp"
-#include "sim/base/counted.hpp"
+#include "sim/base/printable.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <set>
 
 namespace simsgd::frame {

@@ -12,8 +12,6 @@ namespace simsgd::questions {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr const char *kUndecided = "undecided", *kNobody = "nobody arrives";
 
 struct ComparedCell {

@@ -10,7 +10,7 @@
 
 #include "analysis/frame/cell.hpp"
 #include "analysis/questions/chart.hpp"
-#include "sim/activities.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd::questions {
 

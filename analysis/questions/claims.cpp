@@ -17,8 +17,6 @@ namespace simsgd {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 void take_apart(const std::string& pointer, const Json& value, std::map<std::string, Json>& settings) {
   if (!value.is_object() || value.empty()) {
     settings[pointer] = value;

@@ -9,9 +9,9 @@
 
 #include "analysis/runs/results.hpp"
 #include "results/curves.hpp"
-#include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd::questions {
 

@@ -12,16 +12,14 @@
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/workload_section.hpp"
-#include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 #include "sim/plugin.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kFile = "explain";  // what errors in the scenario call it
 constexpr int kSteps = 16;                // two rounds of what happens every eighth step

@@ -8,15 +8,13 @@
 #include "analysis/faces/table.hpp"
 #include "analysis/questions/scaling.hpp"
 #include "results/text_table.hpp"
-#include "sim/activities.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kBar = 48;  // characters of the longest step
 

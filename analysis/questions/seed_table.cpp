@@ -10,8 +10,6 @@ namespace simsgd::questions {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr const char* kDeterministic = "deterministic";
 
 /// What stands in a row and a column: of a place, a measure.

@@ -11,8 +11,8 @@
 #include <set>
 
 #include "analysis/questions/tables.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 #include "sim/recording/metrics.hpp"
 
@@ -161,8 +161,6 @@ std::vector<std::vector<Cell>> rows_shown_first(const Chart& chart) {
 }
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 std::string state_of(const ResultPoint& point) {
   return point.status ? status_name(*point.status) : "not run";

@@ -1,5 +1,5 @@
 #include "analysis/questions/tables.hpp"
-#include "sim/base/counted.hpp"
+#include "sim/base/printable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -81,7 +81,6 @@ nlohmann::ordered_json high_or_null(const std::optional<statistics::Interval>& i
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
 using Place = std::vector<std::size_t>;  // of each axis, which value
 
 /// The choices that ran under one value of the circumstances.

@@ -17,8 +17,6 @@ namespace simsgd {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr double kLeastSteps = 5;
 
 /// Of a setting of "stop", also where it is text with a unit.

@@ -18,8 +18,6 @@ namespace simsgd::replay {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr std::size_t kMostListed = 10;
 
 std::string ratio(double value) { return fmt::format("{:.4f}", value); }

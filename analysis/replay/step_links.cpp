@@ -1,9 +1,5 @@
 #include "analysis/replay/step_links.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
 #include <tuple>
 
 namespace simsgd::replay {

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <optional>
 
-#include "sim/base/errors.hpp"
 #include "sim/base/interrupts.hpp"
 
 namespace simsgd {

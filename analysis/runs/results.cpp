@@ -3,22 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <ostream>
 #include <tuple>
 
-#include "analysis/runs/run_row.hpp"
 #include "analysis/runs/spool.hpp"
-#include "analysis/runs/store.hpp"
 #include "results/document.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -14,8 +14,6 @@
 
 namespace simsgd {
 
-using OrderedJson = nlohmann::ordered_json;
-
 namespace {
 
 // Inside strings quotes are escaped: the first such text is the member.

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>

@@ -14,10 +14,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 
-#include "analysis/runs/run_row.hpp"
 #include "analysis/runs/spool.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
@@ -26,7 +24,6 @@
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

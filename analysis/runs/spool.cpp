@@ -12,14 +12,12 @@
 #include <fstream>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

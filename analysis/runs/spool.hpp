@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 

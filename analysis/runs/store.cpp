@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/runs/database.hpp"
 #include "results/document.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
@@ -15,7 +14,6 @@
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

@@ -7,14 +7,11 @@
 #include <cmath>
 #include <deque>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <numeric>
 #include <set>
 
 #include "analysis/data_sheet.hpp"
 #include "analysis/parameter_draws.hpp"
-#include "analysis/runner.hpp"
 #include "analysis/statistics/intervals.hpp"
 #include "sim/base/check.hpp"
 
@@ -22,7 +19,6 @@ namespace simsgd {
 
 namespace fs = std::filesystem;
 using WallClock = std::chrono::steady_clock;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
@@ -274,7 +270,7 @@ std::string PointRunner::run(const SweepPoint& point) {
   const Scenario& scenario = loader_.load(point.point);
   SimulationOptions options;
   options.threads = settings_.threads;
-  options.draws = !settings_.artifacts.empty();
+  options.timeline = !settings_.artifacts.empty();
   const bool drawn = settings_.draws > 1 && is_calibrated(scenario);
   if (!settings_.run && !drawn && settings_.artifacts.empty() && !settings_.documents) {
     const Job& job = loader_.job();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <map>
@@ -12,15 +11,12 @@
 
 #include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
-#include "analysis/runs/run_row.hpp"
 #include "scenarios/language/point_loader.hpp"
 #include "scenarios/language/scenario_loader.hpp"
-#include "sim/base/counted.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
-
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

@@ -7,13 +7,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_sink.hpp"
 #include "analysis/runs/slurm.hpp"

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "measure/waiting.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/random.hpp"
 #include "traces/reading/csv.hpp"

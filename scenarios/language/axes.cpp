@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "scenarios/language/axis_values.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/units.hpp"
 

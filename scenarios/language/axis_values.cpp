@@ -7,10 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <vector>
 
 #include "scenarios/language/axes.hpp"
 #include "scenarios/language/schema.hpp"

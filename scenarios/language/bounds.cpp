@@ -10,7 +10,7 @@
 
 #include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/sections.hpp"
-#include "sim/base/limits.hpp"
+#include "sim/base/units.hpp"
 #include "sim/learn/model.hpp"
 
 namespace simsgd {

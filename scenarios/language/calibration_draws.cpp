@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/schema.hpp"

@@ -1,7 +1,5 @@
 #include "scenarios/language/claim.hpp"
 
-#include <set>
-
 #include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"

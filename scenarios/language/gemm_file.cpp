@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -47,12 +48,6 @@ std::vector<std::string> cells_of(std::string_view line) {
     if (cell.size() == line.size()) return cells;
     line.remove_prefix(cell.size() + 1);
   }
-}
-
-std::string in_lower_case(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
 }
 
 /// The number that is all of `text`.
@@ -104,7 +99,7 @@ class GemmFile {
     width_ = names.size();
     std::map<std::string, std::size_t> places;
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (!places.emplace(in_lower_case(names[i]), i).second)
+      if (!places.emplace(lower_case(names[i]), i).second)
         fail_here("names a column twice", Json(names[i]).dump(), "Leave one of the two out");
     const std::string found = fmt::format("{}", fmt::join(names, ","));
     for (std::size_t i = 0; i < kSizeColumns.size(); ++i) {

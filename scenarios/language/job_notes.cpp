@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"

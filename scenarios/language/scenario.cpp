@@ -1,10 +1,8 @@
 #include "scenarios/language/scenario.hpp"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/scenario_loader.hpp"
-#include "scenarios/language/use.hpp"
 
 namespace simsgd {
 

@@ -2,7 +2,6 @@
 // job that is made of it. Loading and making together report every error at once.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

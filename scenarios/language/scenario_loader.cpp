@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "scenarios/language/communication.hpp"
 #include "scenarios/language/schema.hpp"

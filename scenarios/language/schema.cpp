@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/check.hpp"
-#include "sim/base/limits.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
 

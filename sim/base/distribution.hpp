@@ -3,8 +3,6 @@
 // same key are coupled monotonically (a longer tail is never faster in any draw).
 #pragma once
 
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "sim/base/random.hpp"

@@ -3,7 +3,6 @@
 // meant to have one of them, and whatever is wrong with it is wrong about that form.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

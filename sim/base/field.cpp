@@ -3,8 +3,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/errors.hpp"
-
 namespace simsgd {
 
 RawValue::RawValue(const Json& value) : value_(std::make_shared<const Json>(value)) {}

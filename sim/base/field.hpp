@@ -18,6 +18,7 @@
 namespace simsgd {
 
 using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  ///< keys stay in the order in which they are set
 
 /// What an amount measures: a field that is a time in one place and a factor in another.
 enum class DrawUnit : std::uint8_t {

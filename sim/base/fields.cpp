@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/check.hpp"
-#include "sim/base/errors.hpp"
 #include "sim/base/explain.hpp"
 
 namespace simsgd {

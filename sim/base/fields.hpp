@@ -18,7 +18,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <initializer_list>
@@ -27,7 +26,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

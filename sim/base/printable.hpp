@@ -1,10 +1,24 @@
-// Text from outside (names in files, names of files) as a terminal may see it.
+// Text for people: counts, and what comes from outside (names in files, names of files) as a terminal may see
+// it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace simsgd {
+
+/// "1 point", "3 points": a count with the word of what is counted.
+inline std::string counted(std::uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// Letters of ASCII alone, whatever the locale.
+inline std::string lower_case(std::string text) {
+  for (char& each : text)
+    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
+  return text;
+}
 
 /// With every control character written out as JSON does, "\u001b", and bytes that are not UTF-8 as "\x9b":
 /// no name moves the cursor, changes colours or begins a line.

@@ -1,7 +1,6 @@
 #include "sim/base/quantiles.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 

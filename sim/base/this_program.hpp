@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 namespace simsgd {
@@ -20,5 +21,11 @@ inline std::filesystem::path this_program() {
     program = std::filesystem::absolute(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), failed);
   return failed ? std::filesystem::path() : program;
 }
+
+// Libraries of ours that few commands need, opened when one does: what they link in turn would take half of
+// every start of the program. Built beside the program; installed in ../lib/simsgd.
+
+/// The function `name` of the library; throws RunError where it cannot be opened.
+void* function_of_own_library(const std::string& library, const char* name);
 
 }  // namespace simsgd

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "sim/base/log_interpolation.hpp"
 #include "sim/base/units.hpp"

@@ -1,6 +1,5 @@
 #include "sim/collectives/recurrence.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "sim/base/limits.hpp"
+#include "sim/base/units.hpp"
 #include "sim/engine/transport.hpp"
 
 namespace simsgd {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
-#include <memory>
-#include <vector>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"

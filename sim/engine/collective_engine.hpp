@@ -6,7 +6,6 @@
 // `messages` start their events at that time.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>

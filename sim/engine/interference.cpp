@@ -1,7 +1,5 @@
 #include "sim/engine/interference.hpp"
 
-#include <algorithm>
-
 #include "sim/base/instants.hpp"
 
 namespace simsgd {

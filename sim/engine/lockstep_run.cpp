@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/activities.hpp"
+#include "sim/algorithm.hpp"
 #include "sim/base/instants.hpp"
-#include "sim/roles/lockstep.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 

@@ -1,4 +1,4 @@
-// A run whose ranks all do the same in every step (sim/roles/lockstep.hpp), without fibers or roles: what one
+// A run whose ranks all do the same in every step (sim/algorithm.hpp), without fibers or roles: what one
 // does is taken down once (step_trace.hpp); a rank is its clock and its place in that, and each collective
 // one pass over the times of all. What observers are told, and in which order, is what fibers would tell
 // (tests/engine/lockstep.cpp): a rank goes on until it waits for what somebody has not started; whoever

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.hpp"
-#include "sim/base/limits.hpp"
+#include "sim/base/units.hpp"
 #include "sim/collectives/concurrent.hpp"
 
 namespace simsgd {

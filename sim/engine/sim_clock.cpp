@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/activities.hpp"
 #include "sim/base/check.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "sim/engine/collective_engine.hpp"

@@ -125,7 +125,7 @@ void Simulation::attach_observers() {
 }
 
 Timeline Simulation::make_timeline() const {
-  return Timeline({options_.draws ? job_.record.timeline_events : 0, job_.workers(),
+  return Timeline({options_.timeline ? job_.record.timeline_events : 0, job_.workers(),
                    job_.cluster.gpus_per_node, job_.cluster.device.name, job_.cluster.device.memory_bytes,
                    job_.name, job_.workload.bytes_per_parameter});
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "sim/base/interrupts.hpp"
@@ -21,7 +20,7 @@ struct SimulationOptions {
       progress;                        ///< called with the number of the step that rank 0 ended; may be empty
   std::function<bool()> interrupted;   ///< asked at each step of rank 0; true ends the run with Interrupted
   std::vector<Observer*> observers{};  ///< who else listens
-  bool draws = false;                  ///< the timeline that the job asks for; else there is none
+  bool timeline = false;               ///< the one that the job asks for; else there is none
   MakeTimeKeeper time = own_time;      ///< or SimGrid's, once per process
 };
 

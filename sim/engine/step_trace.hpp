@@ -1,6 +1,6 @@
 // What a rank does in a step, taken down from one that runs without time: a method's own code on a worker
 // whose every call is written down instead of done. Of methods whose ranks all do the same
-// (sim/roles/lockstep.hpp).
+// (sim/algorithm.hpp).
 #pragma once
 
 #include <cstddef>

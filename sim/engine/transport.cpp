@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/instants.hpp"
-#include "sim/base/limits.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
 

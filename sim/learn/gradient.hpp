@@ -1,10 +1,8 @@
 // The gradient of a mini-batch on the numeric plane, and what else may be made of the same pass.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "sim/learn/tensor.hpp"
 

@@ -10,7 +10,6 @@
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/learn/model.hpp"
-#include "sim/learn/sampler.hpp"
 
 namespace simsgd {
 

@@ -6,7 +6,6 @@
 #include <Eigen/Core>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>

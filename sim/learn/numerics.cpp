@@ -1,5 +1,4 @@
 #include "sim/learn/numerics.hpp"
-#include "sim/learn/model.hpp"
 
 #include <malloc.h>
 #include <sys/mman.h>

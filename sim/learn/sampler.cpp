@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "sim/base/check.hpp"
-#include "sim/base/random.hpp"
 
 namespace simsgd {
 

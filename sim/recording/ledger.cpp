@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/activities.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 

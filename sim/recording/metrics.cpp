@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
-#include "sim/activities.hpp"
 #include "sim/base/quantiles.hpp"
 #include "sim/learn/dataset.hpp"
 #include "sim/learn/learner.hpp"
+#include "sim/record.hpp"
 #include "sim/recording/learning_curve.hpp"
 
 namespace simsgd {

@@ -1,6 +1,5 @@
 #include "sim/recording/step_log.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <string_view>
 

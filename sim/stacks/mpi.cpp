@@ -5,8 +5,6 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "sim/stacks/stack.hpp"
 

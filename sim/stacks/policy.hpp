@@ -2,7 +2,6 @@
 // schedule's messages; or the time that was measured.
 #pragma once
 
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>

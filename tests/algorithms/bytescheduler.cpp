@@ -7,7 +7,6 @@
 #include <set>
 
 #include "tests/algorithms/model_workers.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_bytescheduler {
 
@@ -86,8 +85,7 @@ TEST_CASE("bytescheduler is SGD with the mean gradient") {
        {Json::object(), Json{{"partition", 16}, {"credit", 1}}, Json{{"partition", 12}, {"credit", 40}}}) {
     CAPTURE(parameters.dump());
     Job job = learning_job(4, "bytescheduler", parameters);
-    Layer layer;
-    job.workload.layers.assign(3, layer);
+    give_layers(job, 3, 0, 0, 0);
     job.workload.layers[0].tensors = {10, 6};
     job.workload.layers[2].tensors = {TensorShape(5, 4)};
     job.workload.micro_batches = 2;
@@ -107,19 +105,11 @@ TEST_CASE("bytescheduler is SGD with the mean gradient") {
 
 TEST_CASE("bytescheduler: stragglers and jitter change no value, whoever is late") {
   const auto losses = [](const std::string& method, const Json& parameters) {
-    return in_child([&] {
-      Job job = learning_job(4, method, parameters, 30);
-      Layer layer;
-      layer.forward_s = 1e-3;
-      layer.backward_s = 1e-3;
-      layer.tensors = {12};
-      job.workload.layers.assign(3, layer);
-      job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
-      use_algorithm(job, method, parameters);
-      std::vector<double> all;
-      for (const SeriesPoint& point : simulate_job(job).series) all.push_back(point.train_loss);
-      return all;
-    });
+    Job job = learning_job(4, method, parameters, 30);
+    give_layers(job, 3, 12, 1e-3, 1e-3);
+    job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
+    use_algorithm(job, method, parameters);
+    return losses_of(simulate_job(job));
   };
   const std::vector<double> expected = losses("allreduce_sgd", Json::object());
   REQUIRE(expected.size() == 30);
@@ -144,27 +134,23 @@ TEST_CASE("bytescheduler: steps end when a model of its queue says, and every pa
           CAPTURE(partition);
           CAPTURE(credit);
           CAPTURE(compute_s);
-          const std::vector<double> run = in_child([&] {
-            Job job = scripted_job(star(4, latency_s, 1e9), nullptr);
-            job.workload.layers.clear();
-            for (const double bytes : layer_bytes) {
-              Layer& layer = job.workload.layers.emplace_back();
-              layer.tensors = {bytes / 4};
-              layer.forward_s = compute_s / 2;
-              layer.backward_s = compute_s;
-            }
-            job.network.collectives[CollectiveOp::all_reduce] = CollectivePolicy::of("ring");
-            use_algorithm(job, "bytescheduler", {{"partition", partition}, {"credit", credit}});
-            job.stop.steps = 4;
-            const RunRecord record = simulate_job(job);
-            return std::vector<double>{
-                record.workers[0].end_s,
-                record.workers[1].bytes_sent[static_cast<std::size_t>(Traffic::gradient)]};
-          });
+          Job job = scripted_job(star(4, latency_s, 1e9), nullptr);
+          job.workload.layers.clear();
+          for (const double bytes : layer_bytes) {
+            Layer& layer = job.workload.layers.emplace_back();
+            layer.tensors = {bytes / 4};
+            layer.forward_s = compute_s / 2;
+            layer.backward_s = compute_s;
+          }
+          use_rings(job);
+          use_algorithm(job, "bytescheduler", {{"partition", partition}, {"credit", credit}});
+          job.stop.steps = 4;
+          const RunRecord record = simulate_job(job);
           Model model{partition, credit, 2 * latency_s, 6 * latency_s, 1.5e-9};
-          CHECK(run[0] == Approx(model.steps_s(layer_bytes, compute_s / 2, compute_s, 4)).epsilon(1e-9));
-          CHECK(run[1] == Approx(4 * 1.5 * sum).epsilon(1e-12));
-          seen.push_back(run[0]);
+          CHECK(record.workers[0].end_s ==
+                Approx(model.steps_s(layer_bytes, compute_s / 2, compute_s, 4)).epsilon(1e-9));
+          CHECK(sent_bytes(record.workers[1], Traffic::gradient) == Approx(4 * 1.5 * sum).epsilon(1e-12));
+          seen.push_back(record.workers[0].end_s);
         }
   // Where the ring is the bottleneck, credit hides the calls: 8 us of 2.
   CHECK(seen[2] < seen[0]);

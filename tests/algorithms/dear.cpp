@@ -5,7 +5,6 @@
 
 #include "sim/learn/optimizers/registry.hpp"
 #include "tests/algorithms/model_workers.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_dear {
 
@@ -16,10 +15,7 @@ namespace {
 /// Three layers, one without parameters; four workers.
 Job layered_job(const std::string& method, const Json& parameters, std::uint64_t steps) {
   Job job = learning_job(4, method, parameters, steps, 0.9);
-  Layer layer;
-  layer.forward_s = 1e-3;
-  layer.backward_s = 2e-3;
-  job.workload.layers.assign(3, layer);
+  give_layers(job, 3, 0, 1e-3, 2e-3);
   job.workload.layers[0].tensors = {10, 6};
   job.workload.layers[2].tensors = {TensorShape(5, 4)};
   job.workload.micro_batches = 2;
@@ -54,22 +50,13 @@ TEST_CASE("dear: scatters follow the backward pass, gathers go ahead of the forw
   // Four equal layers of 1 MB and a ring of four at 1 GB/s: each half of an all-reduce takes h = 3 (a + 250
   // us).
   const auto run = [](const std::string& method, double forward_s, double backward_s) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, 1e-5, 1e9), nullptr);
-      Layer layer;
-      layer.tensors = {250e3};
-      layer.forward_s = forward_s;
-      layer.backward_s = backward_s;
-      job.workload.layers.assign(4, layer);
-      for (const CollectiveOp op :
-           {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather})
-        job.network.collectives[op] = CollectivePolicy::of("ring");
-      use_algorithm(job, method, {{"fusion", "none"}});
-      job.stop.steps = 6;
-      const RunRecord record = simulate_job(job);
-      return std::vector<double>{record.end_s,
-                                 record.workers[0].bytes_sent[static_cast<std::size_t>(Traffic::gradient)]};
-    });
+    Job job = scripted_job(star(4, 1e-5, 1e9), nullptr);
+    give_layers(job, 4, 250e3, forward_s, backward_s);
+    use_rings(job);
+    use_algorithm(job, method, {{"fusion", "none"}});
+    job.stop.steps = 6;
+    const RunRecord record = simulate_job(job);
+    return std::vector<double>{record.end_s, sent_bytes(record.workers[0], Traffic::gradient)};
   };
   const double h = 3 * (1e-5 + 250e-6);
   // Computing is short: the ring is busy but for the last layer's forward and first backward pass.

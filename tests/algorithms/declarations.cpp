@@ -8,10 +8,9 @@
 
 #include "algorithms/plugin.hpp"
 #include "scenarios/language/json_source.hpp"
-#include "sim/activities.hpp"
+#include "sim/record.hpp"
 #include "tests/cli/scratch.hpp"
 #include "tests/scenarios/support.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_declarations {
@@ -43,15 +42,13 @@ std::map<std::string, std::vector<Json>> scenarios_by_algorithm() {
 
 /// Whether somebody booked each activity, then whether somebody sent each kind of traffic.
 std::vector<double> done_in(const Json& scenario) {
-  return in_child([&scenario] {
-    std::vector<double> done(kActivities + kTraffics, 0.0);
-    for (const WorkerRecord& worker : simulate_job(job_of(scenario)).workers) {
-      for (std::size_t i = 0; i < kActivities; ++i) done[i] += worker.activity_s[i];
-      for (std::size_t i = 0; i < kTraffics; ++i)
-        done[kActivities + i] += worker.bytes_sent[i] + worker.communication_s[i] + worker.exposed_s[i];
-    }
-    return done;
-  });
+  std::vector<double> done(kActivities + kTraffics, 0.0);
+  for (const WorkerRecord& worker : simulate_job(job_of(scenario)).workers) {
+    for (std::size_t i = 0; i < kActivities; ++i) done[i] += worker.activity_s[i];
+    for (std::size_t i = 0; i < kTraffics; ++i)
+      done[kActivities + i] += worker.bytes_sent[i] + worker.communication_s[i] + worker.exposed_s[i];
+  }
+  return done;
 }
 
 std::string listed(const std::set<std::string>& names) { return Json(names).dump(); }

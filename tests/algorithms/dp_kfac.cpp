@@ -33,21 +33,18 @@ Dense part(const std::vector<float>& factors, std::size_t offset, std::int64_t d
 
 /// Four steps' bytes of one worker.
 std::vector<double> bytes_of(const std::string& method) {
-  return in_child([&] {
-    Job job = kfac_workload(4);
-    use_algorithm(job, method);
-    job.network.collectives = {{CollectiveOp::all_reduce, CollectivePolicy::of("ring")}};
-    job.stop.steps = 4;
-    const RunRecord record = simulate_job(job);
-    std::vector<double> sums(3, 0.0);
-    for (const WorkerRecord& worker : record.workers) {
-      sums[0] += worker.bytes_sent[static_cast<std::size_t>(Traffic::gradient)];
-      sums[1] += worker.bytes_sent[static_cast<std::size_t>(Traffic::factor)] +
-                 worker.bytes_sent[static_cast<std::size_t>(Traffic::inverse)];
-      sums[2] += worker.activity_s[static_cast<std::size_t>(Activity::factor)];
-    }
-    return sums;
-  });
+  Job job = kfac_workload(4);
+  use_algorithm(job, method);
+  use_rings(job);
+  job.stop.steps = 4;
+  const RunRecord record = simulate_job(job);
+  std::vector<double> sums(3, 0.0);
+  for (const WorkerRecord& worker : record.workers) {
+    sums[0] += sent_bytes(worker, Traffic::gradient);
+    sums[1] += sent_bytes(worker, Traffic::factor) + sent_bytes(worker, Traffic::inverse);
+    sums[2] += spent_s(worker, Activity::factor);
+  }
+  return sums;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include "analysis/runner.hpp"
 #include "tests/scenarios/support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_dropcompute {
 
@@ -19,13 +18,11 @@ std::vector<double> metrics(const Json& algorithm) {
   scenario["stragglers"] = {{{"name", "exponential"}, {"mean", "4 ms"}}};
   scenario["stop"]["steps"] = 20;
   scenario["algorithm"] = algorithm;
-  return in_child([&scenario] {
-    std::vector<double> numbers;
-    const RunOutcome outcome = run_scenario(load(scenario), {});
-    for (const auto& metric : outcome.document["metrics"].items())
-      numbers.push_back(metric.value().get<double>());
-    return numbers;
-  });
+  std::vector<double> numbers;
+  const RunOutcome outcome = run_scenario(load(scenario), {});
+  for (const auto& metric : outcome.document["metrics"].items())
+    numbers.push_back(metric.value().get<double>());
+  return numbers;
 }
 
 }  // namespace

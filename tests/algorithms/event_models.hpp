@@ -11,15 +11,12 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "tests/support/graphs.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test {
@@ -157,22 +154,9 @@ class StepEndsObserver final : public Observer {
 
 /// When the steps end in the simulation.
 inline StepEnds simulated_ends(const Job& job) {
-  const std::vector<double> flat = in_child([&] {
-    StepEndsObserver observer;
-    simulate_job(job, 1, {&observer});
-    std::vector<double> all;
-    for (const std::vector<double>& of_rank : observer.ends) {
-      all.push_back(static_cast<double>(of_rank.size()));
-      all.insert(all.end(), of_rank.begin(), of_rank.end());
-    }
-    return all;
-  });
-  StepEnds ends;
-  for (std::size_t at = 0; at < flat.size(); at += 1 + static_cast<std::size_t>(flat[at]))
-    ends.emplace_back(
-        flat.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-        flat.begin() + static_cast<std::ptrdiff_t>(at) + 1 + static_cast<std::ptrdiff_t>(flat[at]));
-  return ends;
+  StepEndsObserver observer;
+  simulate_job(job, 1, {&observer});
+  return observer.ends;
 }
 
 /// Compares a method's simulation of `steps` steps with its model, to 1e-9.

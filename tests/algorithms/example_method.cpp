@@ -6,7 +6,6 @@
 // what it lost; the others wait. The example of docs/algorithms.md, which shows this file whole.
 #include <cmath>
 
-#include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 
 namespace simsgd::algorithms {

@@ -118,29 +118,24 @@ TEST_CASE(
     "AD-PSGD: a passive worker that computes averages at once, and the active one does not wait for it") {
   // Two workers, 1 s and 3.5 s per step: until 14.1 s (messages take a little) the active one has done 14
   // steps.
-  const std::vector<double> steps = in_child([] {
-    Job job = paced_job({1, 3.5}, 1000);
-    job.stop.time_s = 14.1;
-    use_method(job, {"ad_psgd"});
-    std::vector<double> all;
-    for (const WorkerRecord& worker : simulate_job(job).workers)
-      all.push_back(static_cast<double>(worker.steps));
-    return all;
-  });
+  Job job = paced_job({1, 3.5}, 1000);
+  job.stop.time_s = 14.1;
+  use_method(job, {"ad_psgd"});
+  std::vector<double> steps;
+  for (const WorkerRecord& worker : simulate_job(job).workers)
+    steps.push_back(static_cast<double>(worker.steps));
   CHECK(steps == std::vector<double>{14, 4});
 }
 
 TEST_CASE("neighbour coupling waits for neighbours only, global coupling for everybody") {
   // Worker 0 of a ring of 8 takes 3.5 s a step. After two steps its delay has come as far as worker 2.
   const auto ends = [](const std::string& name, const char* coupling) {
-    return in_child([=] {
-      Job job = paced_job({3.5, 1, 1, 1, 1, 1, 1, 1}, 2);
-      job.cluster.network = star(8, 0, 1e30);
-      use_method(job, {name, {{"coupling", coupling}}});
-      std::vector<double> all;
-      for (const WorkerRecord& worker : simulate_job(job).workers) all.push_back(worker.end_s);
-      return all;
-    });
+    Job job = paced_job({3.5, 1, 1, 1, 1, 1, 1, 1}, 2);
+    job.cluster.network = star(8, 0, 1e30);
+    use_method(job, {name, {{"coupling", coupling}}});
+    std::vector<double> all;
+    for (const WorkerRecord& worker : simulate_job(job).workers) all.push_back(worker.end_s);
+    return all;
   };
   const double expected[] = {7, 7, 4.5, 2, 2, 2, 4.5, 7};
   const std::vector<double> neighbour = ends("d_psgd", "neighbour");
@@ -156,13 +151,9 @@ TEST_CASE("the number of threads changes no bit of the models") {
   for (const Method& method : {Method{"d_psgd"}, Method{"ad_psgd"}, Method{"sgp"}, Method{"matcha"}}) {
     CAPTURE(method.name);
     const auto losses = [&](int threads) {
-      return in_child([&] {
-        Job job = gossip_job(8, method, 20);
-        be_late(job);
-        std::vector<double> all;
-        for (const SeriesPoint& point : simulate_job(job, threads).series) all.push_back(point.train_loss);
-        return all;
-      });
+      Job job = gossip_job(8, method, 20);
+      be_late(job);
+      return losses_of(simulate_job(job, threads));
     };
     const std::vector<double> one = losses(1);
     CHECK(!one.empty());

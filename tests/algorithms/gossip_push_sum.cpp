@@ -1,8 +1,6 @@
 // Push-sum: what its rounds keep.
 #include <doctest/doctest.h>
 
-#include <numeric>
-
 #include "algorithms/gossip/push_sum.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
@@ -16,36 +14,32 @@ struct Sums {
 
 /// The sums over all workers after `rounds` rounds in which worker i begins with the number i + 1.
 Sums sums_after(int workers, int neighbours, std::uint64_t rounds, Coupling coupling, bool late) {
-  const std::vector<double> sums = in_child([=] {
-    std::vector<double> total(2, 0.0);
-    const auto push_sum =
-        std::make_shared<std::unique_ptr<PushSumRounds>>();  // shared by the script's copies
-    Job job = scripted_job(
-        star(workers, 1e-3, 1e9),
-        [&total, push_sum](Worker& worker) {
-          PushSumRounds::State state{
-              worker.executor().constant({{static_cast<float>(worker.rank() + 1)}, {}, {}}),
-              worker.executor().constant({{}, {}, {1.0}})};
-          while (worker.next_step()) {
-            const Tensor numerator = state.numerator;
-            state = (*push_sum)->step(worker, worker.step(), state, [&](const Tensor&) { return numerator; });
-          }
-          total[0] += worker.executor().get(state.weight).scalars[0];
-          total[1] += static_cast<double>(worker.executor().get(state.numerator).values[0]);
-        },
-        1e6);
-    job.workload.layers.front().backward_s = 1;
-    job.stop.steps = rounds;
-    if (late) be_late(job);
-    *push_sum = std::make_unique<PushSumRounds>(PushSumRounds::Settings{
-        .workers = workers,
-        .neighbours = neighbours,
-        .coupling = coupling,
-        .buckets = make_buckets(job.workload, {.kind = FusionSettings::Kind::all, .threshold_bytes = 0})});
-    simulate_job(job);
-    return total;
-  });
-  return {sums[0], sums[1]};
+  Sums sums;
+  const auto push_sum = std::make_shared<std::unique_ptr<PushSumRounds>>();  // shared by the script's copies
+  Job job = scripted_job(
+      star(workers, 1e-3, 1e9),
+      [&sums, push_sum](Worker& worker) {
+        PushSumRounds::State state{
+            worker.executor().constant({{static_cast<float>(worker.rank() + 1)}, {}, {}}),
+            worker.executor().constant({{}, {}, {1.0}})};
+        while (worker.next_step()) {
+          const Tensor numerator = state.numerator;
+          state = (*push_sum)->step(worker, worker.step(), state, [&](const Tensor&) { return numerator; });
+        }
+        sums.weights += worker.executor().get(state.weight).scalars[0];
+        sums.numerators += static_cast<double>(worker.executor().get(state.numerator).values[0]);
+      },
+      1e6);
+  job.workload.layers.front().backward_s = 1;
+  job.stop.steps = rounds;
+  if (late) be_late(job);
+  *push_sum = std::make_unique<PushSumRounds>(PushSumRounds::Settings{
+      .workers = workers,
+      .neighbours = neighbours,
+      .coupling = coupling,
+      .buckets = make_buckets(job.workload, {.kind = FusionSettings::Kind::all, .threshold_bytes = 0})});
+  simulate_job(job);
+  return sums;
 }
 
 }  // namespace
@@ -83,15 +77,12 @@ TEST_CASE("out-neighbours are at the powers of two, one further in each round") 
 TEST_CASE("SGP: scaling the model on the host takes its time twice a step") {
   // A model of 1 MB at 1 ns per byte: 2 ms in each of 5 steps.
   const auto end_s = [](double scale_s_per_byte) {
-    return in_child([=] {
-      Job job = paced_job(std::vector<double>(4, 1.0), 5);
-      job.workload.layers.front().tensors = {0.25e6};
-      job.cluster.host.scale_s_per_byte = scale_s_per_byte;
-      use_method(job, {"sgp"});
-      const RunRecord record = simulate_job(job);
-      return std::vector<double>{record.end_s,
-                                 record.workers[0].activity_s[static_cast<std::size_t>(Activity::host)]};
-    });
+    Job job = paced_job(std::vector<double>(4, 1.0), 5);
+    job.workload.layers.front().tensors = {0.25e6};
+    job.cluster.host.scale_s_per_byte = scale_s_per_byte;
+    use_method(job, {"sgp"});
+    const RunRecord record = simulate_job(job);
+    return std::vector<double>{record.end_s, spent_s(record.workers[0], Activity::host)};
   };
   const std::vector<double> without = end_s(0), with = end_s(1e-9);
   CHECK(with[0] - without[0] == doctest::Approx(0.01).epsilon(1e-9));

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "algorithms/sparse/sparse.hpp"
 #include "algorithms/sparse/sparse_exchange.hpp"
 #include "algorithms/sparse/sparsification.hpp"
 #include "tests/support/fake_world.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_gtopk {
@@ -25,22 +23,6 @@ Job learning_job(int workers, const std::string& algorithm, const Json& paramete
   use_algorithm(job, algorithm, parameters);
   job.stop.steps = steps;
   return job;
-}
-
-std::vector<double> simulated_losses(const std::function<Job()>& make, int threads = 1) {
-  return in_child([&] {
-    const Job job = make();
-    std::vector<double> losses;
-    for (const SeriesPoint& point : simulate_job(job, threads).series) losses.push_back(point.train_loss);
-    return losses;
-  });
-}
-
-double worst_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]) / b[i]);
-  return worst;
 }
 
 std::vector<float> normal_values(std::size_t n, std::uint64_t seed) {
@@ -98,24 +80,21 @@ Balance exchange_often(int workers, MergeVariant variant, PutBack put_back) {
 }  // namespace
 
 TEST_CASE("at density 1 both give the loss curve of dense S-SGD, to rounding") {
-  const auto dense = simulated_losses([] { return learning_job(4, "allreduce_sgd", Json::object(), 100); });
+  const auto dense = losses_of(simulate_job(learning_job(4, "allreduce_sgd", Json::object(), 100)));
   REQUIRE(dense.back() < 0.5 * dense.front());  // it learns
   for (const int workers : {4, 6}) {
     CAPTURE(workers);
     const auto reference =
-        simulated_losses([&] { return learning_job(workers, "allreduce_sgd", Json::object(), 100); });
+        losses_of(simulate_job(learning_job(workers, "allreduce_sgd", Json::object(), 100)));
     for (const char* variant : {"tree", "recursive_doubling"}) {
       CAPTURE(variant);
-      CHECK(worst_relative_difference(
-                simulated_losses([&] {
-                  return learning_job(workers, "gtopk", {{"density", 1}, {"variant", variant}}, 100);
-                }),
-                reference) < 1e-5);
+      CHECK(worst_relative_difference(losses_of(simulate_job(learning_job(
+                                          workers, "gtopk", {{"density", 1}, {"variant", variant}}, 100))),
+                                      reference) < 1e-5);
     }
-    CHECK(worst_relative_difference(simulated_losses([&] {
-                                      return learning_job(workers, "topk_sgd", {{"density", 1}}, 100);
-                                    }),
-                                    reference) < 1e-5);
+    CHECK(worst_relative_difference(
+              losses_of(simulate_job(learning_job(workers, "topk_sgd", {{"density", 1}}, 100))), reference) <
+          1e-5);
   }
 }
 
@@ -257,8 +236,8 @@ TEST_CASE("the simulation and a cluster without time compute the same losses, on
     const auto make = [&, &algorithm = algorithm, &parameters = parameters] {
       return learning_job(6, algorithm, parameters, 40);
     };
-    const auto simulated = simulated_losses(make);
-    CHECK(simulated_losses(make, 3) == simulated);
+    const auto simulated = losses_of(simulate_job(make()));
+    CHECK(losses_of(simulate_job(make(), 3)) == simulated);
     const FakeResult fake = run_fake(make());
     std::vector<double> mean(40, 0.0);
     for (const std::vector<double>& losses : fake.losses)
@@ -268,13 +247,10 @@ TEST_CASE("the simulation and a cluster without time compute the same losses, on
 }
 
 TEST_CASE("a sparse step learns, and the number of distinct indices after each merge is reported") {
-  const std::vector<double> numbers = in_child([] {
-    const RunRecord record = simulate_job(learning_job(6, "gtopk", {{"density", 0.1}}, 200));
-    std::vector<double> out = {record.series.front().train_loss, record.series.back().train_loss};
-    const RecordTable& merges = record.tables.at(0);
-    for (const auto& row : merges.rows) out.push_back(std::get<double>(row[1]));
-    return out;
-  });
+  const RunRecord record = simulate_job(learning_job(6, "gtopk", {{"density", 0.1}}, 200));
+  std::vector<double> numbers = {record.series.front().train_loss, record.series.back().train_loss};
+  const RecordTable& merges = record.tables.at(0);
+  for (const auto& row : merges.rows) numbers.push_back(std::get<double>(row[1]));
   REQUIRE(numbers.size() == 5);  // two losses, a fold and two rounds
   CHECK(numbers[1] < 0.5 * numbers[0]);
   for (std::size_t round = 2; round < 5; ++round) {

@@ -3,43 +3,31 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/fashion_mnist.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_gtopk_learning {
 
 namespace {
 
-bool data_is_missing() {
-  if (std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) return false;
-  MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
-  return true;
-}
-
 // Test losses after 8 epochs of 12,000 images, 94 steps of 4 x 32, of seeds 1 to 5.
 std::vector<double> losses(const Json& algorithm) {
   std::vector<double> all;
   for (int seed = 1; seed <= 5; ++seed) {
-    all.push_back(
-        in_child([&] {
-          Json scenario = small_scenario();
-          scenario["learner"] = {
-              {"model", {{"name", "mlp"}, {"hidden", {32}}}},
-              {"data", {{"name", "fashion_mnist"}, {"train_samples", 12000}, {"test_samples", 2000}}},
-              {"batch", 32}};
-          scenario["optimizer"] = {{"name", "sgd"},
-                                   {"learning_rate", 0.03},
-                                   {"momentum", 0.9},
-                                   {"schedule", {{"name", "cosine"}}}};
-          scenario["algorithm"] = algorithm;
-          scenario["stop"] = {{"steps", 8 * 94}};
-          scenario["seed"] = seed;
-          return std::vector<double>{simulate_job(job_of(scenario)).evaluations.back().test_loss};
-        }).front());
+    Json scenario = small_scenario();
+    scenario["learner"] = {
+        {"model", {{"name", "mlp"}, {"hidden", {32}}}},
+        {"data", {{"name", "fashion_mnist"}, {"train_samples", 12000}, {"test_samples", 2000}}},
+        {"batch", 32}};
+    scenario["optimizer"] = {
+        {"name", "sgd"}, {"learning_rate", 0.03}, {"momentum", 0.9}, {"schedule", {{"name", "cosine"}}}};
+    scenario["algorithm"] = algorithm;
+    scenario["stop"] = {{"steps", 8 * 94}};
+    scenario["seed"] = seed;
+    all.push_back(simulate_job(job_of(scenario)).evaluations.back().test_loss);
   }
   return all;
 }
@@ -62,7 +50,7 @@ Difference difference(const std::vector<double>& a, const std::vector<double>& b
 
 TEST_CASE(
     "after equal epochs gTop-k has gone nine tenths of dense S-SGD's way from ln 10, at 0.01 and at 0.001") {
-  if (data_is_missing()) return;
+  if (fashion_mnist_is_missing()) return;
   const std::vector<double> dense = losses({{"name", "allreduce_sgd"}});
   double mean = 0;
   for (const double loss : dense) mean += loss / 5;

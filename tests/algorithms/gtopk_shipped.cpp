@@ -6,7 +6,6 @@
 
 #include "scenarios/language/scenario.hpp"
 #include "sim/recording/metrics.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_gtopk_shipped {
@@ -19,23 +18,20 @@ struct Step {
 
 // ResNet-50, batch 64, on 16 nodes with 4 V100 each.
 Step step_on(const std::string& cluster) {
-  const std::vector<double> numbers = in_child([&] {
-    const Overrides overrides = {{{"/cluster/use", "clusters/" + cluster + ".json"},
-                                  {"/cluster/workers", "64"},
-                                  {"/workload/batch", "64"},
-                                  {"/workload/micro_batches", "1"}},
-                                 {}};
-    const Job job = make_job(
-        load_scenario(std::string(SIMSGD_SOURCE_DIR) + "/scenarios/papers/gtopk_gtopk.json", overrides));
-    Step step;
-    for (const MetricValue& metric : metric_values(simulate_job(job), job)) {
-      if (metric.name == "iteration_time_mean_s") step.seconds = metric.value;
-      if (metric.name == "selection_s") step.selection_s = metric.value;
-      if (metric.name == "scaling_efficiency") step.efficiency = metric.value;
-    }
-    return std::vector<double>{step.seconds, step.selection_s, step.efficiency};
-  });
-  return {numbers[0], numbers[1], numbers[2]};
+  const Overrides overrides = {{{"/cluster/use", "clusters/" + cluster + ".json"},
+                                {"/cluster/workers", "64"},
+                                {"/workload/batch", "64"},
+                                {"/workload/micro_batches", "1"}},
+                               {}};
+  const Job job = make_job(
+      load_scenario(std::string(SIMSGD_SOURCE_DIR) + "/scenarios/papers/gtopk_gtopk.json", overrides));
+  Step step;
+  for (const MetricValue& metric : metric_values(simulate_job(job), job)) {
+    if (metric.name == "iteration_time_mean_s") step.seconds = metric.value;
+    if (metric.name == "selection_s") step.selection_s = metric.value;
+    if (metric.name == "scaling_efficiency") step.efficiency = metric.value;
+  }
+  return step;
 }
 
 }  // namespace

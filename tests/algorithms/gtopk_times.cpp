@@ -10,7 +10,6 @@
 
 #include "algorithms/sparse/sparse_exchange.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_gtopk_times {
@@ -45,18 +44,15 @@ std::shared_ptr<const Schedule> merging(int workers, MergeVariant variant, doubl
 
 // Seconds until the last worker has the result, all starting together.
 double time_of(int workers, const std::shared_ptr<const Schedule>& schedule, Fidelity fidelity) {
-  return in_child([&] {
-           Job job = scripted_job(measured_star(workers), [&](Worker& worker) {
-             while (worker.next_step()) {
-               auto collective = timed<CustomCollective>(kChosen * 8, "");
-               collective.messages = schedule;
-               worker.wait(worker.collectives().start(collective));
-             }
-           });
-           job.network.fidelity = fidelity;
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
+  Job job = scripted_job(measured_star(workers), [&](Worker& worker) {
+    while (worker.next_step()) {
+      auto collective = timed<CustomCollective>(kChosen * 8, "");
+      collective.messages = schedule;
+      worker.wait(worker.collectives().start(collective));
+    }
+  });
+  job.network.fidelity = fidelity;
+  return simulate_job(job).end_s;
 }
 
 struct Predicted {
@@ -151,25 +147,23 @@ TEST_CASE("a step of each algorithm is computing, selection, the way through the
   //   of k and 2 k entries, and 4 k additions of 2 us.
   constexpr double kD = 1048576, kK = 1048;
   const auto parts_of = [&](const std::string& algorithm) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, 1e-3, 1e9), nullptr, kD);
-      job.workload.layers.front().forward_s = 0.01;
-      job.cluster.device.selection_s = 1e-10;
-      job.cluster.host.staging_Bps = 1e9;
-      job.cluster.device.accumulate_s = 2e-9;
-      job.cluster.host.copy_s = 3e-9;
-      job.cluster.host.merge_s = 1e-6;
-      job.cluster.host.scatter_add_s = 2e-6;
-      use_algorithm(job, algorithm, {{"density", 0.001}});
-      job.stop.steps = 3;
-      const RunRecord record = simulate_job(job);
-      const WorkerRecord& worker = record.workers[0];
-      std::vector<double> parts;
-      for (const Activity part : {Activity::compute, Activity::selection, Activity::host})
-        parts.push_back(worker.activity_s[static_cast<std::size_t>(part)] / 3);
-      parts.push_back(record.end_s / 3);
-      return parts;
-    });
+    Job job = scripted_job(star(4, 1e-3, 1e9), nullptr, kD);
+    job.workload.layers.front().forward_s = 0.01;
+    job.cluster.device.selection_s = 1e-10;
+    job.cluster.host.staging_Bps = 1e9;
+    job.cluster.device.accumulate_s = 2e-9;
+    job.cluster.host.copy_s = 3e-9;
+    job.cluster.host.merge_s = 1e-6;
+    job.cluster.host.scatter_add_s = 2e-6;
+    use_algorithm(job, algorithm, {{"density", 0.001}});
+    job.stop.steps = 3;
+    const RunRecord record = simulate_job(job);
+    const WorkerRecord& worker = record.workers[0];
+    std::vector<double> parts;
+    for (const Activity part : {Activity::compute, Activity::selection, Activity::host})
+      parts.push_back(worker.activity_s[static_cast<std::size_t>(part)] / 3);
+    parts.push_back(record.end_s / 3);
+    return parts;
   };
   const double staged_s = 2 * kK * 8 / 1e9;  // the message itself, down and up
   const double compute_s = 0.01 + 2e-9 * kD, selection_s = 1e-10 * kD * 20, host_s = 11e-9 * kD;
@@ -187,27 +181,20 @@ TEST_CASE("a step of each algorithm is computing, selection, the way through the
 
 TEST_CASE("messages hold the k of the workload, during the warm-up that of its density") {
   // d = 1e6, 2 workers: an exchange of both variants is a message of k x 8 bytes to rank 0 and one back.
-  const std::vector<double> bytes = in_child([] {
-    Job job = scripted_job(star(2, 1e-3, 1e9), nullptr, 1e6);
-    use_algorithm(job, "gtopk",
-                  {{"density", 0.001}, {"warmup_steps", 2}, {"warmup_densities", {0.25, 0.015}}});
-    job.stop.steps = 5;  // 2 of 250,000 entries, 2 of 15,000, 1 of 1,000
-    std::vector<double> sent;
-    for (const WorkerRecord& worker : simulate_job(job).workers) sent.push_back(worker.bytes_sent[0]);
-    return sent;
-  });
+  Job job = scripted_job(star(2, 1e-3, 1e9), nullptr, 1e6);
+  use_algorithm(job, "gtopk", {{"density", 0.001}, {"warmup_steps", 2}, {"warmup_densities", {0.25, 0.015}}});
+  job.stop.steps = 5;  // 2 of 250,000 entries, 2 of 15,000, 1 of 1,000
+  std::vector<double> bytes;
+  for (const WorkerRecord& worker : simulate_job(job).workers) bytes.push_back(worker.bytes_sent[0]);
   CHECK(bytes == std::vector<double>{8 * 531000, 8 * 531000});
 }
 
 TEST_CASE("exact put-back sends a bit per entry with the result of a tree") {
   // 4 workers, k = 1000: rank 0 sends the result twice, rank 1 its entries once.
-  const std::vector<double> bytes = in_child([] {
-    Job job = scripted_job(star(4, 1e-3, 1e9), nullptr, 1e6);
-    use_algorithm(job, "gtopk", {{"put_back", "exact"}, {"bytes_per_entry", 16}});
-    std::vector<double> sent;
-    for (const WorkerRecord& worker : simulate_job(job).workers) sent.push_back(worker.bytes_sent[0]);
-    return sent;
-  });
+  Job job = scripted_job(star(4, 1e-3, 1e9), nullptr, 1e6);
+  use_algorithm(job, "gtopk", {{"put_back", "exact"}, {"bytes_per_entry", 16}});
+  std::vector<double> bytes;
+  for (const WorkerRecord& worker : simulate_job(job).workers) bytes.push_back(worker.bytes_sent[0]);
   CHECK(bytes == std::vector<double>{2 * (16000 + 125), 16000, 16000 + 16000 + 125, 16000});
 }
 

@@ -5,7 +5,6 @@
 
 #include "sim/base/errors.hpp"
 #include "tests/algorithms/model_workers.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_hsdp {
 
@@ -15,10 +14,7 @@ namespace {
 
 /// Three layers, one without parameters.
 void add_layers(Job& job, double scale, int micro_batches) {
-  Layer layer;
-  layer.forward_s = 1e-3;
-  layer.backward_s = 2e-3;
-  job.workload.layers.assign(3, layer);
+  give_layers(job, 3, 0, 1e-3, 2e-3);
   job.workload.layers[0].tensors = {10 * scale, 6 * scale};
   job.workload.layers[2].tensors = {TensorShape(5 * scale, 4)};
   job.workload.micro_batches = micro_batches;
@@ -66,16 +62,13 @@ TEST_CASE("hsdp is SGD with the mean gradient; each group holds the model in par
 
 TEST_CASE("evaluations of hsdp see one model, the one of allreduce_sgd") {
   const auto curve = [](const std::string& method, const Json& parameters) {
-    return in_child([&] {
-      Job job = learning_job(4, method, parameters, 20);
-      job.record.evaluate_every = 5;
-      const RunRecord record = simulate_job(job);
-      std::vector<double> numbers;
-      for (const SeriesPoint& point : record.series) numbers.push_back(point.train_loss);
-      for (const EvaluationPoint& point : record.evaluations)
-        numbers.insert(numbers.end(), {point.test_loss, point.test_accuracy, point.consensus_distance});
-      return numbers;
-    });
+    Job job = learning_job(4, method, parameters, 20);
+    job.record.evaluate_every = 5;
+    const RunRecord record = simulate_job(job);
+    std::vector<double> numbers = losses_of(record);
+    for (const EvaluationPoint& point : record.evaluations)
+      numbers.insert(numbers.end(), {point.test_loss, point.test_accuracy, point.consensus_distance});
+    return numbers;
   };
   const std::vector<double> whole = curve("allreduce_sgd", Json::object()),
                             parts = curve("hsdp", {{"shards", 2}});
@@ -94,22 +87,17 @@ TEST_CASE("hsdp sends what fsdp sends inside a group, and 2 R (G-1)/G of a shard
           CAPTURE(micro_batches);
           CAPTURE(reduce);
           CAPTURE(stage);
-          const auto bytes = in_child([&] {
-            Job job = scripted_job(star(8, 0, 1e9), nullptr);
-            add_layers(job, 1000, micro_batches);
-            for (const CollectiveOp op :
-                 {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather})
-              job.network.collectives[op] = CollectivePolicy::of("ring");
-            use_algorithm(job, "hsdp", {{"shards", shards}, {"reduce", reduce}, {"stage", stage}});
-            job.stop.steps = 3;
-            const WorkerRecord worker = simulate_job(job).workers[5];
-            return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(Traffic::model)] / 3,
-                                       worker.bytes_sent[static_cast<std::size_t>(Traffic::gradient)] / 3};
-          });
+          Job job = scripted_job(star(8, 0, 1e9), nullptr);
+          add_layers(job, 1000, micro_batches);
+          use_rings(job);
+          use_algorithm(job, "hsdp", {{"shards", shards}, {"reduce", reduce}, {"stage", stage}});
+          job.stop.steps = 3;
+          const WorkerRecord worker = simulate_job(job).workers[5];
           const double inside = 144e3 * (1 - 1.0 / shards), groups = 8.0 / shards;
           const int reductions = std::string(reduce) == "each" ? micro_batches : 1;
-          CHECK(bytes[0] == Approx((stage == 3 ? 2 * micro_batches : 1) * inside).epsilon(1e-12));
-          CHECK(bytes[1] ==
+          CHECK((sent_bytes(worker, Traffic::model) / 3) ==
+                Approx((stage == 3 ? 2 * micro_batches : 1) * inside).epsilon(1e-12));
+          CHECK((sent_bytes(worker, Traffic::gradient) / 3) ==
                 Approx(reductions * (inside + 2 * (1 - 1 / groups) * 144e3 / shards)).epsilon(1e-12));
         }
 }
@@ -119,19 +107,11 @@ TEST_CASE("hsdp: all-reduces across groups go on beside the backward pass, each 
   // 0.5 ms; across, a shard of 0.5 MB 2 (1/2) 0.5 ms. Stage 2: gathered once, all ahead. Backward passes of 2
   // ms hide all but the last layer's 1 ms; the first gather of 0.5 ms is seen.
   const auto step_s = [](int shards) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, 0, 1e9), nullptr);
-      Layer layer;
-      layer.tensors = {250'000};
-      layer.forward_s = 1e-3;
-      layer.backward_s = 2e-3;
-      job.workload.layers.assign(4, layer);
-      for (const CollectiveOp op :
-           {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather})
-        job.network.collectives[op] = CollectivePolicy::of("ring");
-      use_algorithm(job, "hsdp", {{"shards", shards}, {"stage", 2}});
-      return std::vector<double>{simulate_job(job).end_s};
-    })[0];
+    Job job = scripted_job(star(4, 0, 1e9), nullptr);
+    give_layers(job, 4, 250'000, 1e-3, 2e-3);
+    use_rings(job);
+    use_algorithm(job, "hsdp", {{"shards", shards}, {"stage", 2}});
+    return simulate_job(job).end_s;
   };
   CHECK(step_s(2) == Approx(12e-3 + 0.5e-3 + 0.5e-3 + 0.5e-3).epsilon(1e-9));
   CHECK(step_s(4) == Approx(12e-3 + 0.75e-3 + 0.75e-3).epsilon(1e-9));

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tests/algorithms/kfac_support.hpp"
+#include "tests/support/fashion_mnist.hpp"
 
 namespace simsgd::test::algorithms_kfac_learning {
 
@@ -83,10 +83,7 @@ TEST_CASE("ill-conditioned inputs: K-FAC in all its systems needs fewer steps th
 }
 
 TEST_CASE("Fashion-MNIST: K-FAC in all its systems needs fewer steps than SGD") {
-  if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
-    MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
-    return;
-  }
+  if (fashion_mnist_is_missing()) return;
   const Task task{testing::load("fashion_mnist", {{"train_samples", 10000}, {"test_samples", 100}}).train,
                   "cnn",
                   {{"channels", {8, 8}}, {"kernel", 3}, {"stride", 2}, {"pool", 2}},

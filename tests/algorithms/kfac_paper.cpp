@@ -8,7 +8,6 @@
 
 #include "scenarios/language/scenario.hpp"
 #include "sim/recording/metrics.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_kfac_paper {
@@ -29,30 +28,27 @@ struct Step {
 
 Step step_of(const Net& network, const std::string& system, const Json& parameters = Json::object(),
              int steps = 20) {
-  const std::vector<double> numbers = in_child([&] {
-    Overrides overrides;
-    const auto set = [&overrides](const std::string& pointer, const std::string& value) {
-      overrides.set.push_back({pointer, value});
-    };
-    set("/workload/use", "workloads/" + network.name + ".json");
-    set("/workload/batch", std::to_string(network.batch));
-    set("/stop/steps", std::to_string(steps));
-    for (const auto& [key, value] : parameters.items()) set("/algorithm/" + key, value.dump());
-    const Job job = make_job(load_scenario(kPapers + system + ".json", overrides));
-    Step step;
-    const RunRecord record = simulate_job(job);
-    for (const MetricValue& metric : metric_values(record, job)) {
-      if (metric.name == "iteration_time_mean_s") step.step_s = metric.value;
-      if (metric.name == "factor_s") step.factor_s = metric.value;
-      if (metric.name == "inverse_s") step.inverse_s = metric.value;
-      if (metric.name == "wait_s") step.wait_s = metric.value;
-    }
-    for (const RecordTable& table : record.tables)
-      for (const std::vector<RecordTable::Cell>& row : table.rows)
-        if (table.name == "inverse_placement" && row[3] != RecordTable::Cell("everybody")) ++step.sent;
-    return std::vector<double>{step.step_s, step.factor_s, step.inverse_s, step.wait_s, step.sent};
-  });
-  return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+  Overrides overrides;
+  const auto set = [&overrides](const std::string& pointer, const std::string& value) {
+    overrides.set.push_back({pointer, value});
+  };
+  set("/workload/use", "workloads/" + network.name + ".json");
+  set("/workload/batch", std::to_string(network.batch));
+  set("/stop/steps", std::to_string(steps));
+  for (const auto& [key, value] : parameters.items()) set("/algorithm/" + key, value.dump());
+  const Job job = make_job(load_scenario(kPapers + system + ".json", overrides));
+  Step step;
+  const RunRecord record = simulate_job(job);
+  for (const MetricValue& metric : metric_values(record, job)) {
+    if (metric.name == "iteration_time_mean_s") step.step_s = metric.value;
+    if (metric.name == "factor_s") step.factor_s = metric.value;
+    if (metric.name == "inverse_s") step.inverse_s = metric.value;
+    if (metric.name == "wait_s") step.wait_s = metric.value;
+  }
+  for (const RecordTable& table : record.tables)
+    for (const std::vector<RecordTable::Cell>& row : table.rows)
+      if (table.name == "inverse_placement" && row[3] != RecordTable::Cell("everybody")) ++step.sent;
+  return {step.step_s, step.factor_s, step.inverse_s, step.wait_s, step.sent};
 }
 
 double iteration_s(const Net& network, const std::string& system, const Json& parameters = Json::object()) {

@@ -5,13 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "algorithms/kfac/kfac_math.hpp"
 #include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
 #include "tests/support/fake_world.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test {

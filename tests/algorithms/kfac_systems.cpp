@@ -13,6 +13,7 @@
 #include "results/run_files.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/algorithms/kfac_support.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_kfac_systems {
 
@@ -71,30 +72,20 @@ struct Totals {
   double step_s = 0, factor_bytes = 0, inverse_bytes = 0, gradient_bytes = 0, factor_hidden_s = 0;
 };
 Totals simulated(const std::function<Job()>& make) {
-  const std::vector<double> numbers = in_child([&make] {
-    const Job job = make();
-    const RunRecord record = simulate_job(job);
-    std::vector<double> all(kActivities + 5, 0.0);
-    const auto share = 1.0 / static_cast<double>(record.workers.size() * job.stop.steps);
-    const auto at = [](Traffic traffic) { return static_cast<std::size_t>(traffic); };
-    for (const WorkerRecord& worker : record.workers) {
-      for (std::size_t a = 0; a < kActivities; ++a) all[a] += worker.activity_s[a] * share;
-      all[kActivities] += worker.end_s * share;
-      all[kActivities + 1] += worker.bytes_sent[at(Traffic::factor)] * share;
-      all[kActivities + 2] += worker.bytes_sent[at(Traffic::inverse)] * share;
-      all[kActivities + 3] += worker.bytes_sent[at(Traffic::gradient)] * share;
-      all[kActivities + 4] +=
-          (worker.communication_s[at(Traffic::factor)] - worker.exposed_s[at(Traffic::factor)]) * share;
-    }
-    return all;
-  });
+  const Job job = make();
+  const RunRecord record = simulate_job(job);
   Totals totals;
-  totals.activity_s.assign(numbers.begin(), numbers.begin() + kActivities);
-  totals.step_s = numbers[kActivities];
-  totals.factor_bytes = numbers[kActivities + 1];
-  totals.inverse_bytes = numbers[kActivities + 2];
-  totals.gradient_bytes = numbers[kActivities + 3];
-  totals.factor_hidden_s = numbers[kActivities + 4];
+  totals.activity_s.assign(kActivities, 0.0);
+  const auto share = 1.0 / static_cast<double>(record.workers.size() * job.stop.steps);
+  constexpr auto kFactor = static_cast<std::size_t>(Traffic::factor);
+  for (const WorkerRecord& worker : record.workers) {
+    for (std::size_t a = 0; a < kActivities; ++a) totals.activity_s[a] += worker.activity_s[a] * share;
+    totals.step_s += worker.end_s * share;
+    totals.factor_bytes += sent_bytes(worker, Traffic::factor) * share;
+    totals.inverse_bytes += sent_bytes(worker, Traffic::inverse) * share;
+    totals.gradient_bytes += sent_bytes(worker, Traffic::gradient) * share;
+    totals.factor_hidden_s += (worker.communication_s[kFactor] - worker.exposed_s[kFactor]) * share;
+  }
   return totals;
 }
 
@@ -129,13 +120,7 @@ TEST_CASE(
 
 TEST_CASE("the simulation computes the same losses as a cluster without time, with any number of threads") {
   const auto losses = [](int threads) {
-    return in_child([threads] {
-      std::vector<double> all;
-      for (const SeriesPoint& point :
-           simulate_job(kfac_job(4, "spd_kfac", Json::object(), 20), threads).series)
-        all.push_back(point.train_loss);
-      return all;
-    });
+    return losses_of(simulate_job(kfac_job(4, "spd_kfac", Json::object(), 20), threads));
   };
   const std::vector<double> simulated = losses(1);
   CHECK(losses(3) == simulated);
@@ -219,60 +204,51 @@ TEST_CASE(
 }
 
 TEST_CASE("a factor that stays singular ends the run with a sentence") {
-  const ChildResult ended = run_in_child([] {
-    Job job = kfac_workload(2);
-    DataSet data = testing::random_classes(256, 5, 3, 6);
-    for (std::size_t n = 0; n < 256; ++n) data.floats[5 * n + 2] = 0;  // an input that is always 0
-    LearnerSpec spec;
-    spec.train = std::make_shared<const DataSet>(data);
-    spec.model = testing::model_plugin("mlp").make(Json{{"hidden", {4}}}, data);
-    spec.workers = 2;
-    job.learner = std::make_unique<Learner>(std::move(spec));
-    use_algorithm(job, "spd_kfac", {{"ema", 0}, {"damping", 1e-40}});  // 1e40 is not a float
-    job.stop.steps = 5;
-    simulate_job(job);
-    return std::vector<double>{};
-  });
+  Job job = kfac_workload(2);
+  DataSet data = testing::random_classes(256, 5, 3, 6);
+  for (std::size_t n = 0; n < 256; ++n) data.floats[5 * n + 2] = 0;  // an input that is always 0
+  LearnerSpec spec;
+  spec.train = std::make_shared<const DataSet>(data);
+  spec.model = testing::model_plugin("mlp").make(Json{{"hidden", {4}}}, data);
+  spec.workers = 2;
+  job.learner = std::make_unique<Learner>(std::move(spec));
+  use_algorithm(job, "spd_kfac", {{"ema", 0}, {"damping", 1e-40}});  // 1e40 is not a float
+  job.stop.steps = 5;
+  const std::string error = refusal_of<std::exception>([&] { simulate_job(job); });
   CHECK(
-      ended.error ==
+      error ==
       "K-FAC cannot invert the factor A of the layer \"linear1\" (6 x 6) in step 1: with a damping of 1e-40 on its diagonal it is not positive definite. Use a larger damping.");
 }
 
 TEST_CASE("a training that diverges ends with a sentence") {
-  const ChildResult ended = run_in_child([] {
-    Job job = kfac_workload(2);
-    add_perceptron(job, 32, 1e38);
-    use_algorithm(job, "d_kfac", {{"kl_clip", 0}});
-    job.stop.steps = 5;
-    simulate_job(job);
-    return std::vector<double>{};
-  });
-  CAPTURE(ended.error);
-  CHECK(ended.error.find(" at step 2: training diverged. Lower the learning rate, or check the data.") !=
+  Job job = kfac_workload(2);
+  add_perceptron(job, 32, 1e38);
+  use_algorithm(job, "d_kfac", {{"kl_clip", 0}});
+  job.stop.steps = 5;
+  const std::string error = refusal_of<std::exception>([&] { simulate_job(job); });
+  CAPTURE(error);
+  CHECK(error.find(" at step 2: training diverged. Lower the learning rate, or check the data.") !=
         std::string::npos);
 }
 
 TEST_CASE("the timeline shows each factor inside the passes, each inverse, and the messages beside them") {
-  const std::vector<double> found = in_child([] {
-    Job job = timed_job(2, "spd_kfac", {{"placement", "round_robin"}});
-    job.record.timeline_events = 100000;
-    const std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("simsgd_kfac_timeline_" + std::to_string(getpid()));
-    SimulationOptions options;
-    options.draws = true;
-    write_timeline(simulate(job, options).timeline, folder);
-    std::ifstream file(folder / "timeline.json");
-    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    std::filesystem::remove_all(folder);
-    std::vector<double> counts;
-    for (const char* name : {"\"factor A conv2\"", "\"factor G conv2\"", "\"inverse A fc\"",
-                             "\"preconditioning\"", "\"traffic\":\"factor\"", "\"traffic\":\"inverse\""}) {
-      int count = 0;
-      for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) ++count;
-      counts.push_back(count);
-    }
-    return counts;
-  });
+  Job job = timed_job(2, "spd_kfac", {{"placement", "round_robin"}});
+  job.record.timeline_events = 100000;
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("simsgd_kfac_timeline_" + std::to_string(getpid()));
+  SimulationOptions options;
+  options.timeline = true;
+  write_timeline(simulate(job, options).timeline, folder);
+  std::ifstream file(folder / "timeline.json");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::filesystem::remove_all(folder);
+  std::vector<double> found;
+  for (const char* name : {"\"factor A conv2\"", "\"factor G conv2\"", "\"inverse A fc\"",
+                           "\"preconditioning\"", "\"traffic\":\"factor\"", "\"traffic\":\"inverse\""}) {
+    int count = 0;
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) ++count;
+    found.push_back(count);
+  }
   CHECK(found[0] == 2 * 3);  // two ranks, three steps
   CHECK(found[1] == 2 * 3);
   CHECK(found[2] == 1 * 3);  // by its owner

@@ -11,7 +11,6 @@
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "sim/learn/optimizer.hpp"
 #include "tests/support/fake_world.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_low_communication {
@@ -147,17 +146,11 @@ TEST_CASE("DiLoCo takes its steps and what of its all-reduces is not hidden behi
   // of it: 24.6 + 4 (370.16 - 98.4) / 32 = 58.57 ms. With 4 bits instead of 32 they take 46.27 ms, which 7
   // steps hide: 24.6 ms. One of the last fragments never comes back, out of 160.
   const auto mean_step_s = [](const Json& parameters) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, 0, 125e6), nullptr);
-      Layer layer;
-      layer.tensors = {30'846'720.0 / 8};
-      layer.forward_s = 8.2e-3 / 8;
-      layer.backward_s = 16.4e-3 / 8;
-      job.workload.layers.assign(8, layer);
-      use_algorithm(job, "diloco", parameters);
-      job.stop.steps = 1280;
-      return std::vector<double>{simulate_job(job).end_s / 1280};
-    })[0];
+    Job job = scripted_job(star(4, 0, 125e6), nullptr);
+    give_layers(job, 8, 30'846'720.0 / 8, 8.2e-3 / 8, 16.4e-3 / 8);
+    use_algorithm(job, "diloco", parameters);
+    job.stop.steps = 1280;
+    return simulate_job(job).end_s / 1280;
   };
   CHECK(mean_step_s({{"inner_steps", 32}}) == Approx(70.87e-3).epsilon(1e-3));
   CHECK(mean_step_s({{"inner_steps", 32}, {"fragments", 4}, {"overlap", 4}}) ==
@@ -170,17 +163,15 @@ TEST_CASE("rounding takes the device's time at both ends of a slow and a fast no
   // 4e6 numbers, one worker's device at 1 TB/s and half that speed: a difference of them is read (4 bytes)
   // and written (b / 8), every second step. Links cost nothing to speak of, neither does computing.
   const auto run_s = [](const Json& more, double speed, Cost quantise_s) {
-    return in_child([&] {
-      Job job = scripted_job(star(1, 0, 1e12), nullptr, 4e6);
-      job.cluster.device.memory_Bps = 1e12;
-      job.cluster.device.quantise_s = quantise_s;
-      job.cluster.node_speed = {speed};
-      Json parameters = {{"inner_steps", 2}};
-      parameters.update(more);
-      use_algorithm(job, "diloco", parameters);
-      job.stop.steps = 10;
-      return std::vector<double>{simulate_job(job).end_s};
-    })[0];
+    Job job = scripted_job(star(1, 0, 1e12), nullptr, 4e6);
+    job.cluster.device.memory_Bps = 1e12;
+    job.cluster.device.quantise_s = quantise_s;
+    job.cluster.node_speed = {speed};
+    Json parameters = {{"inner_steps", 2}};
+    parameters.update(more);
+    use_algorithm(job, "diloco", parameters);
+    job.stop.steps = 10;
+    return simulate_job(job).end_s;
   };
   const double exact_s = run_s(Json::object(), 1, {});
   CHECK(exact_s == Approx(5 * 20 * 4e6 / 1e12).epsilon(1e-12));  // the outer steps alone

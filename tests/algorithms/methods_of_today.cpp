@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"
@@ -13,7 +12,6 @@
 #include "sim/learn/sampler.hpp"
 #include "tests/algorithms/model_workers.hpp"
 #include "tests/support/fake_world.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 #include "tests/support/refusal.hpp"
 
@@ -211,11 +209,8 @@ TEST_CASE(
     job.cluster.node_speed = speeds;
     return job;
   };
-  const std::vector<double> losses = in_child([&] {
-    std::vector<double> all;
-    for (const SeriesPoint& point : simulate_job(make()).series) all.push_back(point.train_loss);
-    return all;
-  });
+  std::vector<double> losses;
+  for (const SeriesPoint& point : simulate_job(make()).series) losses.push_back(point.train_loss);
   const Job job = make();
   Workers workers(job);
   std::vector<Vector> start;
@@ -285,17 +280,14 @@ TEST_CASE("what they send, exactly") {
   // 1e6 numbers; 4 workers, rings. 6 steps.
   const auto sent = [](const std::string& algorithm, const Json& parameters, Traffic traffic,
                        std::size_t rank = 0) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, 0, 1e9), nullptr, 1e6);
-      job.optimizer.rule = sgd_rule(0.9);
-      job.network.collectives = {{CollectiveOp::all_reduce, CollectivePolicy::of("ring")},
-                                 {CollectiveOp::all_gather, CollectivePolicy::of("ring")}};
-      use_algorithm(job, algorithm, parameters);
-      job.stop.steps = 6;
-      job.workload.layers.front().forward_s = 1;
-      const WorkerRecord worker = simulate_job(job).workers[rank];
-      return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(traffic)]};
-    })[0];
+    Job job = scripted_job(star(4, 0, 1e9), nullptr, 1e6);
+    job.optimizer.rule = sgd_rule(0.9);
+    use_rings(job);
+    use_algorithm(job, algorithm, parameters);
+    job.stop.steps = 6;
+    job.workload.layers.front().forward_s = 1;
+    const WorkerRecord worker = simulate_job(job).workers[rank];
+    return sent_bytes(worker, traffic);
   };
   // An all-reduce sends 2 (3/4) of the vector, an all-gather 3 messages of one worker each.
   CHECK(sent("coded_sgd", {{"codec", {{"name", "integer"}, {"block", 1000}}}}, Traffic::gradient) ==

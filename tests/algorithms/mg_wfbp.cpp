@@ -5,7 +5,6 @@
 
 #include "algorithms/merged_messages.hpp"
 #include "tests/algorithms/model_workers.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_mg_wfbp {
 
@@ -39,10 +38,7 @@ GroupSizes cut(std::size_t parts, unsigned cuts) {
 /// Three layers, one without parameters.
 Job layered_job(const Json& parameters) {
   Job job = learning_job(4, "mg_wfbp", parameters);
-  Layer layer;
-  layer.forward_s = 1e-3;
-  layer.backward_s = 2e-3;
-  job.workload.layers.assign(3, layer);
+  give_layers(job, 3, 0, 1e-3, 2e-3);
   job.workload.layers[0].tensors = {10, 6};
   job.workload.layers[2].tensors = {TensorShape(5, 4)};
   job.workload.micro_batches = 2;
@@ -101,22 +97,19 @@ TEST_CASE(
   // + 1.5 ns a byte.
   const std::vector<double> numbers = {1e4, 2e4, 1e6, 5e3, 4e5, 1e4, 1e4, 3.1e5};
   const auto run = [&](const std::string& method, const Json& parameters) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, 50e-6, 1e9), nullptr);
-      job.workload.layers.clear();
-      for (const double each : numbers) {
-        Layer& layer = job.workload.layers.emplace_back();
-        layer.tensors = {each};
-        layer.forward_s = 0.2e-3;
-        layer.backward_s = 0.4e-3;
-      }
-      job.network.collectives[CollectiveOp::all_reduce] = CollectivePolicy::of("ring");
-      use_algorithm(job, method, parameters);
-      job.stop.steps = 3;
-      const RunRecord record = simulate_job(job);
-      return std::vector<double>{record.end_s,
-                                 record.workers[0].bytes_sent[static_cast<std::size_t>(Traffic::gradient)]};
-    });
+    Job job = scripted_job(star(4, 50e-6, 1e9), nullptr);
+    job.workload.layers.clear();
+    for (const double each : numbers) {
+      Layer& layer = job.workload.layers.emplace_back();
+      layer.tensors = {each};
+      layer.forward_s = 0.2e-3;
+      layer.backward_s = 0.4e-3;
+    }
+    use_rings(job);
+    use_algorithm(job, method, parameters);
+    job.stop.steps = 3;
+    const RunRecord record = simulate_job(job);
+    return std::vector<double>{record.end_s, sent_bytes(record.workers[0], Traffic::gradient)};
   };
   const FusionCost cost{.latency_s = 6 * 50e-6, .per_element_s = 6.0 / 4 * 4 / 1e9};
   std::vector<ReadyPart> parts;

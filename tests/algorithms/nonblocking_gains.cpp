@@ -21,15 +21,12 @@ struct Outcome {
 
 Outcome outcome(const std::vector<double>& speeds, const Json& parameters, const Json& straggler,
                 std::uint64_t rounds) {
-  const std::vector<double> numbers = in_child([&] {
-    Job job = round_job(speeds, parameters, rounds);
-    if (!straggler.is_null()) add_straggler(job, straggler);
-    const RunRecord record = simulate_job(job);
-    double samples = 0;
-    for (const WorkerRecord& worker : record.workers) samples += worker.samples;
-    return std::vector<double>{record.end_s / static_cast<double>(rounds), samples / record.end_s};
-  });
-  return {numbers[0], numbers[1]};
+  Job job = round_job(speeds, parameters, rounds);
+  if (!straggler.is_null()) add_straggler(job, straggler);
+  const RunRecord record = simulate_job(job);
+  double samples = 0;
+  for (const WorkerRecord& worker : record.workers) samples += worker.samples;
+  return {record.end_s / static_cast<double>(rounds), samples / record.end_s};
 }
 
 double gain(const std::vector<double>& speeds, const std::string& preempt, const Json& straggler = nullptr) {

@@ -23,18 +23,11 @@ Job gossip_job(const std::vector<double>& speeds, const std::string& algorithm, 
 
 std::vector<double> losses(const std::vector<double>& speeds, const std::string& algorithm,
                            const Json& parameters) {
-  return in_child([&] {
-    std::vector<double> all;
-    for (const SeriesPoint& point : simulate_job(gossip_job(speeds, algorithm, parameters, 50)).series)
-      all.push_back(point.train_loss);
-    return all;
-  });
+  return losses_of(simulate_job(gossip_job(speeds, algorithm, parameters, 50)));
 }
 
 double seconds(const std::vector<double>& speeds, const Json& parameters) {
-  return in_child([&] {
-    return std::vector<double>{simulate_job(gossip_job(speeds, "nonblocking", parameters, 10)).end_s / 10};
-  })[0];
+  return simulate_job(gossip_job(speeds, "nonblocking", parameters, 10)).end_s / 10;
 }
 
 std::string refusal(const Json& parameters) {

@@ -22,11 +22,7 @@ Job learning_job(const std::vector<double>& speeds, const Json& parameters, std:
   return job;
 }
 
-std::vector<double> losses(const Job& job) {
-  std::vector<double> all;
-  for (const SeriesPoint& point : simulate_job(job).series) all.push_back(point.train_loss);
-  return all;
-}
+std::vector<double> losses(const Job& job) { return losses_of(simulate_job(job)); }
 
 // The model of rank 0 when the run is over.
 std::vector<double> final_model(Job job) {
@@ -67,11 +63,9 @@ double error(const Learner& learner, const std::vector<double>& model, const std
 
 TEST_CASE("with one micro-batch and equal speeds the losses are those of the blocking method, bit by bit") {
   const auto run = [](const std::string& name, const Json& parameters) {
-    return in_child([&] {
-      Job job = learning_job({1, 1, 1, 1}, Json::object(), 50);
-      use_algorithm(job, name, parameters);
-      return losses(job);
-    });
+    Job job = learning_job({1, 1, 1, 1}, Json::object(), 50);
+    use_algorithm(job, name, parameters);
+    return losses(job);
   };
   const auto nonblocking = run("nonblocking", {{"micro_batches", 1}});
   REQUIRE(nonblocking.size() == 50);
@@ -82,9 +76,8 @@ TEST_CASE("with one micro-batch and equal speeds the losses are those of the blo
 
 TEST_CASE("by sample, the update is the mean over finished samples times their share of the batch") {
   // Two workers; the second, at half speed, finishes 2 of 4: x1 = x0 - eta (4 + 2 gradients) / (2 x 4).
-  const auto model = in_child([] {
-    return final_model(learning_job({1, 0.5}, {{"weighting", "sample"}}, 1));
-  });
+
+  const std::vector<double> model = final_model(learning_job({1, 0.5}, {{"weighting", "sample"}}, 1));
   const Job job = learning_job({1, 0.5}, Json::object(), 1);
   std::vector<double> gradient;
   for (int part = 0; part < 4; ++part) micro_batch(*job.learner, 0, 1, part, 1. / 8, gradient);
@@ -95,9 +88,8 @@ TEST_CASE("by sample, the update is the mean over finished samples times their s
 TEST_CASE("by worker, the update is the mean of the workers' means, of those who have finished something") {
   // Three workers; the second finishes 2 of 4, the third, eight times slower, none.
   const std::vector<double> speeds = {1, 0.5, 0.125};
-  const auto model = in_child([&] {
-    return final_model(learning_job(speeds, {{"weighting", "worker"}}, 1));
-  });
+
+  const std::vector<double> model = final_model(learning_job(speeds, {{"weighting", "worker"}}, 1));
   const Job job = learning_job(speeds, Json::object(), 1);
   std::vector<double> gradient;
   for (int part = 0; part < 4; ++part) micro_batch(*job.learner, 0, 1, part, 1. / (2 * 4), gradient);
@@ -108,10 +100,9 @@ TEST_CASE("by worker, the update is the mean of the workers' means, of those who
 TEST_CASE("a round in which nobody finishes anything changes nothing, and divides nothing by nothing") {
   for (const char* weighting : {"sample", "worker"}) {
     CAPTURE(weighting);
-    const auto model = in_child([&] {
-      return final_model(learning_job(
-          {1, 1}, {{"weighting", weighting}, {"trigger", "deadline"}, {"deadline", "10 ms"}}, 5));
-    });
+
+    const std::vector<double> model = final_model(
+        learning_job({1, 1}, {{"weighting", weighting}, {"trigger", "deadline"}, {"deadline", "10 ms"}}, 5));
     const Job job = learning_job({1, 1}, Json::object(), 1);
     CHECK(error(*job.learner, model, std::vector<double>(model.size(), 0)) == 0);
   }
@@ -123,7 +114,7 @@ TEST_CASE(
   // finishes 2 of 4 in each round: parts 0, 1 and then 2, 3 of its batch 1, or 0, 1 of its batch 2.
   for (const bool carry : {true, false}) {
     CAPTURE(carry);
-    const auto seen = in_child([&] { return losses(learning_job({1, 0.5}, {{"carry", carry}}, 2, 0)); });
+    const auto seen = losses(learning_job({1, 0.5}, {{"carry", carry}}, 2, 0));
     const Job job = learning_job({1, 0.5}, Json::object(), 1);
     std::vector<double> unused;
     const auto loss = [&](int rank, std::uint64_t batch, int part) {
@@ -153,21 +144,18 @@ TEST_CASE("the training loss of a round is the mean over the micro-batches that 
   for (int part = 0; part < 2; ++part) second += micro_batch(*job.learner, 1, 1, part, 0, unused);
   REQUIRE(std::fabs((first / 4 + second / 2) / 2 - (first + second) / 6) > 1e-3);
   for (const char* weighting : {"sample", "worker"})
-    CHECK(in_child([&] {
-            return losses(learning_job(speeds, {{"weighting", weighting}}, 1));
-          }).at(0) == doctest::Approx((first + second) / 6).epsilon(1e-12));
-  const std::vector<double> dropping = in_child([&] {
-    Job dropcompute = learning_job(speeds, Json::object(), 1);
-    use_algorithm(dropcompute, "dropcompute", {{"micro_batches", kMicroBatches}, {"deadline", "1001 ms"}});
-    return losses(dropcompute);
-  });
+    CHECK(losses(learning_job(speeds, {{"weighting", weighting}}, 1)).at(0) ==
+          doctest::Approx((first + second) / 6).epsilon(1e-12));
+  Job dropcompute = learning_job(speeds, Json::object(), 1);
+  use_algorithm(dropcompute, "dropcompute", {{"micro_batches", kMicroBatches}, {"deadline", "1001 ms"}});
+  const std::vector<double> dropping = losses(dropcompute);
   CHECK(dropping.at(0) == doctest::Approx((first + second) / 6).epsilon(1e-12));
 }
 
 TEST_CASE("a step in which nobody finishes a micro-batch has no training loss") {
   const Json deadline = {{"trigger", "deadline"}, {"deadline", "300 ms"}};
   const auto points = [&](const std::vector<double>& speeds) {
-    return in_child([&] { return losses(learning_job(speeds, deadline, 5)); }).size();
+    return losses(learning_job(speeds, deadline, 5)).size();
   };
   CHECK(points({1, 0.5}) == 5);
   CHECK(points({0.5, 0.5}) == 0);  // their micro-batches take 0.5 s
@@ -175,7 +163,7 @@ TEST_CASE("a step in which nobody finishes a micro-batch has no training loss") 
 
 TEST_CASE("all micro-batches of a round are at the same model") {
   // One worker, 4 micro-batches: one step of the whole batch, not 4 steps.
-  const auto model = in_child([] { return final_model(learning_job({1}, {{"trigger", "none"}}, 1)); });
+  const auto model = final_model(learning_job({1}, {{"trigger", "none"}}, 1));
   const Job job = learning_job({1}, Json::object(), 1);
   std::vector<double> gradient;
   for (int part = 0; part < 4; ++part) micro_batch(*job.learner, 0, 1, part, 1. / 4, gradient);
@@ -183,12 +171,9 @@ TEST_CASE("all micro-batches of a round are at the same model") {
 }
 
 TEST_CASE("the samples of every worker that were used are recorded") {
-  const auto samples = in_child([] {
-    std::vector<double> all;
-    for (const WorkerRecord& worker : simulate_job(learning_job({1, 0.5, 0.125}, Json::object(), 8)).workers)
-      all.push_back(worker.samples);
-    return all;
-  });
+  std::vector<double> samples;
+  for (const WorkerRecord& worker : simulate_job(learning_job({1, 0.5, 0.125}, Json::object(), 8)).workers)
+    samples.push_back(worker.samples);
   CHECK(samples == std::vector<double>{8 * 64, 4 * 64, 0});
 }
 

@@ -10,14 +10,12 @@ namespace {
 
 // Time of a round, and the share of its batch that each worker finished.
 std::vector<double> round_of(const std::function<Job()>& make) {
-  return in_child([&] {
-    const Job job = make();
-    const RunRecord record = simulate_job(job);
-    std::vector<double> numbers = {record.end_s / static_cast<double>(job.stop.steps)};
-    for (const WorkerRecord& worker : record.workers)
-      numbers.push_back(worker.samples / (64 * static_cast<double>(job.stop.steps)));
-    return numbers;
-  });
+  const Job job = make();
+  const RunRecord record = simulate_job(job);
+  std::vector<double> numbers = {record.end_s / static_cast<double>(job.stop.steps)};
+  for (const WorkerRecord& worker : record.workers)
+    numbers.push_back(worker.samples / (64 * static_cast<double>(job.stop.steps)));
+  return numbers;
 }
 
 std::vector<double> round_of(const std::vector<double>& speeds, const Json& parameters) {
@@ -81,19 +79,16 @@ TEST_CASE("SYNC takes the latency of a message, and the round ends with the all-
 }
 
 TEST_CASE("the activities of every worker sum to its time, and dropped work is computing") {
-  const Numbers parts = in_child([] {
-    Job job = round_job({1, 0.4, 1}, {{"micro_batches", 8}, {"preempt", "drop"}}, 50, star(3, 1e-3, 1e3));
-    add_straggler(job, {{"name", "exponential"}, {"mean", 0.05}, {"per", "micro_batch"}});
-    add_straggler(job, {{"name", "constant"}, {"factor", 1.25}});
-    const RunRecord record = simulate_job(job);
-    Numbers numbers;
-    for (const WorkerRecord& worker : record.workers) {
-      double sum = 0;
-      for (const double seconds : worker.activity_s) sum += seconds;
-      numbers.push_back(sum / worker.end_s);
-    }
-    return numbers;
-  });
+  Job job = round_job({1, 0.4, 1}, {{"micro_batches", 8}, {"preempt", "drop"}}, 50, star(3, 1e-3, 1e3));
+  add_straggler(job, {{"name", "exponential"}, {"mean", 0.05}, {"per", "micro_batch"}});
+  add_straggler(job, {{"name", "constant"}, {"factor", 1.25}});
+  const RunRecord record = simulate_job(job);
+  Numbers parts;
+  for (const WorkerRecord& worker : record.workers) {
+    double sum = 0;
+    for (const double seconds : worker.activity_s) sum += seconds;
+    parts.push_back(sum / worker.end_s);
+  }
   for (const double part : parts) CHECK(part == doctest::Approx(1).epsilon(1e-12));
 }
 

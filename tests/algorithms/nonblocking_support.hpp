@@ -1,14 +1,11 @@
 // What the tests of non-blocking SGD share: jobs whose full batch takes exactly 1 s at speed 1.
 #pragma once
 
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/cluster/stragglers/registry.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "tests/algorithms/nonblocking_support.hpp"
 #include "tests/scenarios/support.hpp"
@@ -54,14 +53,12 @@ Job network_job(const std::string& network, double unit, Speed speed, const Json
 /// Samples per second, and then the time of every worker's every round, in units.
 Numbers run(const std::string& network, double unit, Speed speed, const Json& parameters,
             std::uint64_t rounds) {
-  return in_child([&] {
-    const RunRecord record = simulate_job(network_job(network, unit, speed, parameters, rounds));
-    double samples = 0;
-    for (const WorkerRecord& worker : record.workers) samples += worker.samples;
-    Numbers numbers = {samples * unit / record.end_s};
-    for (const double seconds : record.step_times_s) numbers.push_back(seconds / unit);
-    return numbers;
-  });
+  const RunRecord record = simulate_job(network_job(network, unit, speed, parameters, rounds));
+  double samples = 0;
+  for (const WorkerRecord& worker : record.workers) samples += worker.samples;
+  Numbers numbers = {samples * unit / record.end_s};
+  for (const double seconds : record.step_times_s) numbers.push_back(seconds / unit);
+  return numbers;
 }
 
 double gain(const std::string& network, double unit, Speed speed, const std::string& preempt,

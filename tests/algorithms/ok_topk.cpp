@@ -5,7 +5,6 @@
 #include <set>
 
 #include "tests/algorithms/model_workers.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_ok_topk {
 
@@ -78,16 +77,12 @@ TEST_CASE("ok_topk with all entries is allreduce_sgd") {
 TEST_CASE("ok_topk: 2 (P-1)/P k entries a step, whatever P; more where thresholds are new") {
   // 1e6 numbers, k = 1,000: 8,000 bytes. Messages of 1,000 bytes among 8: 7 of them, then 1, 2 and 4.
   const auto run = [](int workers, std::uint64_t interval, double add_s) {
-    return in_child([=] {
-      Job job = scripted_job(star(workers, 1e-5, 1e9), nullptr, 1e6);
-      if (add_s > 0) job.cluster.host.scatter_add_s = add_s;
-      use_algorithm(job, "ok_topk",
-                    {{"k", 1000}, {"threshold_interval", interval}, {"region_interval", 1000}});
-      job.stop.steps = 4;
-      const RunRecord record = simulate_job(job);
-      return std::vector<double>{record.workers[1].bytes_sent[static_cast<std::size_t>(Traffic::gradient)],
-                                 record.end_s};
-    });
+    Job job = scripted_job(star(workers, 1e-5, 1e9), nullptr, 1e6);
+    if (add_s > 0) job.cluster.host.scatter_add_s = add_s;
+    use_algorithm(job, "ok_topk", {{"k", 1000}, {"threshold_interval", interval}, {"region_interval", 1000}});
+    job.stop.steps = 4;
+    const RunRecord record = simulate_job(job);
+    return std::vector<double>{sent_bytes(record.workers[1], Traffic::gradient), record.end_s};
   };
   for (const int workers : {2, 8, 64}) {
     CAPTURE(workers);
@@ -104,12 +99,10 @@ TEST_CASE("ok_topk: 2 (P-1)/P k entries a step, whatever P; more where threshold
   CHECK(three(1e-8) - three(0) == Approx(4 * (7 * 125 + 1000) * 1e-8 + region_s).epsilon(1e-6));
   const double gather_s = 3 * 1e-5 + 7e-6, exchange_s = 7 * (1e-5 + 1e-6);
   const auto steps = [&](std::uint64_t count) {
-    return in_child([=] {
-      Job job = scripted_job(star(8, 1e-5, 1e9), nullptr, 1e6);
-      use_algorithm(job, "ok_topk", {{"k", 1000}});
-      job.stop.steps = count;
-      return std::vector<double>{simulate_job(job).end_s};
-    })[0];
+    Job job = scripted_job(star(8, 1e-5, 1e9), nullptr, 1e6);
+    use_algorithm(job, "ok_topk", {{"k", 1000}});
+    job.stop.steps = count;
+    return simulate_job(job).end_s;
   };
   CHECK(steps(20) - steps(10) == Approx(10 * (gather_s + exchange_s)).epsilon(1e-9));
 }

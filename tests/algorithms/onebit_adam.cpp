@@ -6,7 +6,6 @@
 #include "sim/base/errors.hpp"
 #include "sim/learn/codec.hpp"
 #include "tests/algorithms/model_workers.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_onebit_adam {
 
@@ -58,21 +57,16 @@ TEST_CASE("onebit_adam is Adam, then its paper's algorithm") {
 }
 
 TEST_CASE("onebit_adam sends whole gradients in its warm-up, and then a bit for each number each way") {
-  const double sent = in_child([] {
-    Job job = scripted_job(star(4, 0, 1e9), nullptr, 4096 * 64);
-    job.network.collectives = {{CollectiveOp::all_reduce, CollectivePolicy::of("ring")},
-                               {CollectiveOp::all_gather, CollectivePolicy::of("ring")}};
-    use_algorithm(job, "onebit_adam", {{"warmup_steps", 2}});
-    job.stop.steps = 5;
-    job.workload.layers.front().forward_s = 1;
-    return std::vector<double>{
-        simulate_job(job).workers[1].bytes_sent[static_cast<std::size_t>(Traffic::gradient)]};
-  })[0];
+  Job job = scripted_job(star(4, 0, 1e9), nullptr, 4096 * 64);
+  use_rings(job);
+  use_algorithm(job, "onebit_adam", {{"warmup_steps", 2}});
+  job.stop.steps = 5;
+  job.workload.layers.front().forward_s = 1;
   // N numbers, a scale for each 4,096 of them. Three quarters of a message go to others, and a quarter,
   // served, to three.
   const double n = 4096 * 64, coded = (n + 32 * 64) / 8;
-  CHECK(sent == Approx(2 * 1.5 * 4 * n + 3 * (0.75 * coded + 3 * coded / 4)).epsilon(1e-12));
-  Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
+  CHECK(sent_bytes(simulate_job(job).workers[1], Traffic::gradient) ==
+        Approx(2 * 1.5 * 4 * n + 3 * (0.75 * coded + 3 * coded / 4)).epsilon(1e-12));
   CHECK_THROWS_WITH_AS(
       use_algorithm(job, "onebit_adam", {{"codec", {{"name", "chunk_topk"}}}}),
       "/codec: is sparse, and the first moment is sent in full. Use a dense codec, such as sign",

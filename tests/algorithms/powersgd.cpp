@@ -8,7 +8,6 @@
 
 #include "algorithms/low_communication/low_rank.hpp"
 #include "tests/support/fake_world.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_powersgd {
@@ -147,46 +146,39 @@ TEST_CASE("a mean gradient of rank at most r is sent without loss") {
 
 TEST_CASE("PowerSGD sends r (rows + columns) numbers of each matrix, and the vectors") {
   // 3 (100 + 40) + 3 (20 + 500) + 60 = 2,040 numbers of 4 bytes, by rings of 5: 2 (4/5) * 8,160 = 13,056.
-  const auto bytes = in_child([] {
-    Job job = scripted_job(star(5, 0, 1e9), nullptr);
-    Layer layer;
-    layer.tensors = {TensorShape(100, 40), 60};
-    job.workload.layers = {layer, layer};
-    job.workload.layers[1].tensors = {TensorShape(20, 500)};
-    job.network.collectives = {{CollectiveOp::all_reduce, CollectivePolicy::of("ring")}};
-    use_algorithm(job, "powersgd", {{"rank", 3}});
-    job.stop.steps = 2;
-    const WorkerRecord worker = simulate_job(job).workers[0];
-    return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(Traffic::gradient)] / 2};
-  });
-  CHECK(bytes[0] == Approx(13'056).epsilon(1e-12));
+  Job job = scripted_job(star(5, 0, 1e9), nullptr);
+  Layer layer;
+  layer.tensors = {TensorShape(100, 40), 60};
+  job.workload.layers = {layer, layer};
+  job.workload.layers[1].tensors = {TensorShape(20, 500)};
+  use_rings(job);
+  use_algorithm(job, "powersgd", {{"rank", 3}});
+  job.stop.steps = 2;
+  CHECK(sent_bytes(simulate_job(job).workers[0], Traffic::gradient) == Approx(2 * 13'056).epsilon(1e-12));
 }
 
 TEST_CASE("a rank is at most a matrix's rows and columns, each matrix's own") {
   // 20 (100 + 40) + 7 (7 + 500) + 3 (60 + 3) = 6,538 numbers at rank 20, and a vector of 60; by rings of 2, 4
   // bytes of each.
-  const auto bytes = in_child([] {
-    Job job = scripted_job(star(2, 0, 1e9), nullptr);
-    job.workload.layers.front().tensors = {TensorShape(100, 40), 60, TensorShape(7, 500), TensorShape(60, 3)};
-    use_algorithm(job, "powersgd", {{"rank", 20}});
-    const WorkerRecord worker = simulate_job(job).workers[0];
-    return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(Traffic::gradient)]};
-  });
-  CHECK(bytes[0] == Approx(4 * (6538 + 60)).epsilon(1e-12));
+  Job job = scripted_job(star(2, 0, 1e9), nullptr);
+  job.workload.layers.front().tensors = {TensorShape(100, 40), 60, TensorShape(7, 500), TensorShape(60, 3)};
+  use_algorithm(job, "powersgd", {{"rank", 20}});
+  CHECK(sent_bytes(simulate_job(job).workers[0], Traffic::gradient) ==
+        Approx(4 * (6538 + 60)).epsilon(1e-12));
   // A perceptron of 8 inputs, 6 hidden ones and 4 classes: matrices of 6 x 8 and 4 x 6. Of as many columns as
   // a matrix has rows nothing is lost, however large the rank is.
   const auto model = [](const std::string& algorithm, const Json& parameters) {
-    Job job = scripted_job(star(3, 0, 1e9), nullptr);
-    job.workload.layers.front().tensors = {TensorShape(6, 8), 6, TensorShape(4, 6), 4};
-    give_learner(job, {.data = "gaussian_mixture",
-                       .model = "mlp",
-                       .data_parameters = {{"features", 8}, {"classes", 4}, {"samples", 512}},
-                       .model_parameters = {{"hidden", {6}}},
-                       .batch = 8,
-                       .learning_rate = kRate});
-    use_algorithm(job, algorithm, parameters);
-    job.stop.steps = 20;
-    return run_fake(job).models[0];
+    Job learning = scripted_job(star(3, 0, 1e9), nullptr);
+    learning.workload.layers.front().tensors = {TensorShape(6, 8), 6, TensorShape(4, 6), 4};
+    give_learner(learning, {.data = "gaussian_mixture",
+                            .model = "mlp",
+                            .data_parameters = {{"features", 8}, {"classes", 4}, {"samples", 512}},
+                            .model_parameters = {{"hidden", {6}}},
+                            .batch = 8,
+                            .learning_rate = kRate});
+    use_algorithm(learning, algorithm, parameters);
+    learning.stop.steps = 20;
+    return run_fake(learning).models[0];
   };
   const std::vector<float> exact = model("allreduce_sgd", Json::object());
   CHECK(worst_difference(model("powersgd", {{"rank", 6}}), exact) < 1e-5);
@@ -197,18 +189,16 @@ TEST_CASE("a rank is at most a matrix's rows and columns, each matrix's own") {
 TEST_CASE("the kernels of a slow node take as much longer as its passes") {
   // One worker: products, orthogonalisation and residual alone, nothing to wait for.
   const auto kernels_s = [](double speed) {
-    return in_child([&] {
-      Job job = scripted_job(star(1, 0, 1e12), nullptr);
-      Device& device = job.cluster.device;
-      device.peak_flops = 1e12;
-      device.memory_Bps = 1e12;
-      device.qr.overhead_s = 1e-3;
-      job.workload.layers.front().tensors = {TensorShape(1000, 1000)};
-      job.cluster.node_speed = {speed};
-      use_algorithm(job, "powersgd", {{"rank", 4}});
-      job.stop.steps = 3;
-      return std::vector<double>{simulate_job(job).end_s / 3};
-    })[0];
+    Job job = scripted_job(star(1, 0, 1e12), nullptr);
+    Device& device = job.cluster.device;
+    device.peak_flops = 1e12;
+    device.memory_Bps = 1e12;
+    device.qr.overhead_s = 1e-3;
+    job.workload.layers.front().tensors = {TensorShape(1000, 1000)};
+    job.cluster.node_speed = {speed};
+    use_algorithm(job, "powersgd", {{"rank", 4}});
+    job.stop.steps = 3;
+    return simulate_job(job).end_s / 3;
   };
   // At 0.5 Tflop/s three products of 8 Mflop (16 us each, 4 us of memory), a QR of 2 1000 16 - 2/3 64 flop
   // and 1 ms, a pass over 12 MB.

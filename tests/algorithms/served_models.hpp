@@ -38,26 +38,9 @@ inline SimulatedSteps simulated_steps(const std::function<Job()>& make, std::siz
     }
     StepEnds ends;
   };
-  const std::vector<double> flat = in_child([&] {
-    Ends observer(workers);
-    const RunRecord record = simulate_job(make(), 1, {&observer});
-    std::vector<double> all;
-    for (const std::vector<double>& of_rank : observer.ends) {
-      all.push_back(static_cast<double>(of_rank.size()));
-      all.insert(all.end(), of_rank.begin(), of_rank.end());
-    }
-    for (const SeriesPoint& point : record.series) all.push_back(point.train_loss);
-    return all;
-  });
-  SimulatedSteps simulated;
-  auto next = flat.begin();
-  for (std::size_t rank = 0; rank < workers; ++rank) {
-    const auto count = static_cast<std::ptrdiff_t>(*next++);
-    simulated.ends.emplace_back(next, next + count);
-    next += count;
-  }
-  simulated.losses.assign(next, flat.end());
-  return simulated;
+  Ends observer(workers);
+  const RunRecord record = simulate_job(make(), 1, {&observer});
+  return {observer.ends, losses_of(record)};
 }
 
 /// Until the first worker of the simulation ends: when steps end to 1e-9, and the mean loss of each round to

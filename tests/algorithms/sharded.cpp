@@ -3,11 +3,9 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "sim/learn/optimizers/registry.hpp"
 #include "tests/support/fake_world.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_sharded {
@@ -19,10 +17,7 @@ namespace {
 /// Three layers, one without parameters, for `workers`.
 Job layered_job(int workers, int micro_batches, const std::string& algorithm, const Json& parameters) {
   Job job = scripted_job(star(workers, 0, 1e9), nullptr);
-  Layer layer;
-  layer.forward_s = 1e-3;
-  layer.backward_s = 2e-3;
-  job.workload.layers.assign(3, layer);
+  give_layers(job, 3, 0, 1e-3, 2e-3);
   job.workload.layers[0].tensors = {400, 100};
   job.workload.layers[2].tensors = {TensorShape(50, 10)};
   job.workload.micro_batches = micro_batches;
@@ -95,16 +90,13 @@ TEST_CASE("FSDP's shards, one after another, are Allreduce-SGD's model") {
 
 TEST_CASE("the curves of FSDP in the simulation are Allreduce-SGD's, and its shards agree") {
   const auto curve = [](const std::string& algorithm, const Json& parameters) {
-    return in_child([&] {
-      Job job = learning_job("adamw", 2, algorithm, parameters);
-      job.record.evaluate_every = 5;
-      const RunRecord record = simulate_job(job);
-      std::vector<double> numbers;
-      for (const SeriesPoint& point : record.series) numbers.push_back(point.train_loss);
-      for (const EvaluationPoint& point : record.evaluations)
-        numbers.insert(numbers.end(), {point.test_loss, point.test_accuracy, point.consensus_distance});
-      return numbers;
-    });
+    Job job = learning_job("adamw", 2, algorithm, parameters);
+    job.record.evaluate_every = 5;
+    const RunRecord record = simulate_job(job);
+    std::vector<double> numbers = losses_of(record);
+    for (const EvaluationPoint& point : record.evaluations)
+      numbers.insert(numbers.end(), {point.test_loss, point.test_accuracy, point.consensus_distance});
+    return numbers;
   };
   const std::vector<double> whole = curve("allreduce_sgd", Json::object());
   REQUIRE(whole.size() == 25 + 5 * 3);
@@ -122,19 +114,14 @@ TEST_CASE("FSDP sends (R + 1) N (P-1)/P in stages 1 and 2, (2 M + R) N (P-1)/P i
     for (const Json& parameters : settings()) {
       CAPTURE(micro_batches);
       CAPTURE(parameters);
-      const auto bytes = in_child([&] {
-        Job job = layered_job(5, micro_batches, "fsdp", parameters);
-        job.network.collectives = {{CollectiveOp::all_gather, CollectivePolicy::of("ring")},
-                                   {CollectiveOp::reduce_scatter, CollectivePolicy::of("ring")}};
-        job.stop.steps = 3;
-        const WorkerRecord worker = simulate_job(job).workers[2];
-        return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(Traffic::model)] / 3,
-                                   worker.bytes_sent[static_cast<std::size_t>(Traffic::gradient)] / 3};
-      });
+      Job job = layered_job(5, micro_batches, "fsdp", parameters);
+      use_rings(job);
+      job.stop.steps = 3;
+      const WorkerRecord worker = simulate_job(job).workers[2];
       const int reductions = parameters["reduce"] == "each" ? micro_batches : 1;
       const int gathers = parameters["stage"] == 3 ? 2 * micro_batches : 1;
-      CHECK(bytes[0] == Approx(gathers * share).epsilon(1e-12));
-      CHECK(bytes[1] == Approx(reductions * share).epsilon(1e-12));
+      CHECK((sent_bytes(worker, Traffic::model) / 3) == Approx(gathers * share).epsilon(1e-12));
+      CHECK((sent_bytes(worker, Traffic::gradient) / 3) == Approx(reductions * share).epsilon(1e-12));
     }
   }
 }
@@ -213,24 +200,22 @@ TEST_CASE("a step of FSDP is the recurrence of its gathers and reductions, on on
       CAPTURE(each.reduce);
       CAPTURE(each.slower);
       CAPTURE(channels);
-      const double end_s = in_child([&] {
-        Job job = scripted_job(star(2, 10e-6, 1e9), nullptr);
-        job.cluster.node_speed = {1, 1 / each.slower};
-        job.workload.layers.clear();
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-          Layer& layer = job.workload.layers.emplace_back();
-          if (numbers[i] > 0) layer.tensors = {numbers[i]};
-          layer.forward_s = forward_s[i];
-          layer.backward_s = 2 * forward_s[i];
-        }
-        job.workload.micro_batches = each.micro_batches;
-        job.stop.steps = 3;
-        job.network.fidelity = Fidelity::closed;
-        Json options = {{"prefetch", each.prefetch}, {"reduce", each.reduce}};
-        if (channels == 2) options["channels"] = 2;  // one is the default
-        use_algorithm(job, "fsdp", options);
-        return std::vector<double>{simulate_job(job).end_s};
-      })[0];
+      Job job = scripted_job(star(2, 10e-6, 1e9), nullptr);
+      job.cluster.node_speed = {1, 1 / each.slower};
+      job.workload.layers.clear();
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        Layer& layer = job.workload.layers.emplace_back();
+        if (numbers[i] > 0) layer.tensors = {numbers[i]};
+        layer.forward_s = forward_s[i];
+        layer.backward_s = 2 * forward_s[i];
+      }
+      job.workload.micro_batches = each.micro_batches;
+      job.stop.steps = 3;
+      job.network.fidelity = Fidelity::closed;
+      Json options = {{"prefetch", each.prefetch}, {"reduce", each.reduce}};
+      if (channels == 2) options["channels"] = 2;  // one is the default
+      use_algorithm(job, "fsdp", options);
+      const double end_s = simulate_job(job).end_s;
       std::vector<Recurrence::LayerTimes> layers;
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         const double travel_s = numbers[i] > 0 ? 10e-6 + 2 * numbers[i] / 1e9 : -1;
@@ -254,17 +239,11 @@ TEST_CASE("on one channel a gather that is not asked for ahead waits for the red
   // 0.5 + 5 * 0.5 + 0.5 (the last reduction) = 27 ms; on two channels reductions hide: 24.5 ms. One ahead,
   // only the first of each direction waits, on one channel and on two: 18 + 2 * 0.5 + 0.5 = 19.5 ms.
   const auto step_s = [](int prefetch, int channels) {
-    return in_child([&] {
-      Job job = scripted_job(star(2, 0, 1e9), nullptr);
-      Layer layer;
-      layer.tensors = {250'000};
-      layer.forward_s = 1e-3;
-      layer.backward_s = 2e-3;
-      job.workload.layers.assign(6, layer);
-      job.network.fidelity = Fidelity::closed;
-      use_algorithm(job, "fsdp", {{"prefetch", prefetch}, {"channels", channels}});
-      return std::vector<double>{simulate_job(job).end_s};
-    })[0];
+    Job job = scripted_job(star(2, 0, 1e9), nullptr);
+    give_layers(job, 6, 250'000, 1e-3, 2e-3);
+    job.network.fidelity = Fidelity::closed;
+    use_algorithm(job, "fsdp", {{"prefetch", prefetch}, {"channels", channels}});
+    return simulate_job(job).end_s;
   };
   CHECK(step_s(0, 1) == Approx(27e-3).epsilon(1e-9));
   CHECK(step_s(0, 2) == Approx(24.5e-3).epsilon(1e-9));

@@ -5,7 +5,6 @@
 
 #include "sim/observer.hpp"
 #include "tests/algorithms/model_workers.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::algorithms_sidco {
 
@@ -88,16 +87,14 @@ TEST_CASE("sidco is its paper's algorithm: thresholds from fitted laws, stages t
 TEST_CASE(
     "sidco: a pass for the fit and one for the choice, and one more for each further stage; sends what topk_sgd sends") {
   const auto run = [](const std::string& method, Json parameters) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, 1e-5, 1e9), nullptr, 1e6);
-      job.cluster.device.memory_Bps = 1e11;
-      parameters["k"] = 1000;
-      use_algorithm(job, method, parameters);
-      job.stop.steps = 2;
-      const RunRecord record = simulate_job(job);
-      return std::vector<double>{record.workers[1].bytes_sent[static_cast<std::size_t>(Traffic::gradient)],
-                                 record.workers[1].activity_s[static_cast<std::size_t>(Activity::selection)]};
-    });
+    Job job = scripted_job(star(4, 1e-5, 1e9), nullptr, 1e6);
+    job.cluster.device.memory_Bps = 1e11;
+    parameters["k"] = 1000;
+    use_algorithm(job, method, parameters);
+    job.stop.steps = 2;
+    const RunRecord record = simulate_job(job);
+    return std::vector<double>{sent_bytes(record.workers[1], Traffic::gradient),
+                               spent_s(record.workers[1], Activity::selection)};
   };
   const std::vector<double> one = run("sidco", Json::object());
   CHECK(one[0] == run("topk_sgd", Json::object())[0]);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/fake_world.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_synchronous {
@@ -25,51 +24,32 @@ Job learning_job(int workers, int batch, const std::string& algorithm, const Jso
   return job;
 }
 
-std::vector<double> simulated_losses(const std::function<Job()>& make, int threads = 1) {
-  return in_child([&] {
-    const Job job = make();
-    std::vector<double> losses;
-    for (const SeriesPoint& point : simulate_job(job, threads).series) losses.push_back(point.train_loss);
-    return losses;
-  });
-}
-
-double worst_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]) / b[i]);
-  return worst;
-}
-
 }  // namespace
 
 TEST_CASE("Allreduce-SGD over P workers of batch b gives the loss curve of one worker of batch P b") {
-  const auto one = simulated_losses([] { return learning_job(1, 64, "allreduce_sgd", Json::object(), 100); });
+  const auto one = losses_of(simulate_job(learning_job(1, 64, "allreduce_sgd", Json::object(), 100)));
   REQUIRE(one.size() == 100);
   CHECK(one.back() < 0.5 * one.front());  // it learns
   for (const int workers : {2, 8}) {
     for (const char* fusion : {"none", "threshold", "all"}) {
       CAPTURE(workers);
       CAPTURE(fusion);
-      const auto many = simulated_losses([&] {
-        return learning_job(workers, 64 / workers, "allreduce_sgd", {{"fusion", fusion}}, 100);
-      });
+      const auto many = losses_of(
+          simulate_job(learning_job(workers, 64 / workers, "allreduce_sgd", {{"fusion", fusion}}, 100)));
       CHECK(worst_relative_difference(many, one) < 1e-5);
     }
   }
 }
 
 TEST_CASE("local SGD with period 1 gives the loss curve of Allreduce-SGD") {
-  const auto synchronous =
-      simulated_losses([] { return learning_job(4, 16, "allreduce_sgd", Json::object(), 100); });
-  const auto local = simulated_losses([] { return learning_job(4, 16, "local_sgd", {{"period", 1}}, 100); });
+  const auto synchronous = losses_of(simulate_job(learning_job(4, 16, "allreduce_sgd", Json::object(), 100)));
+  const auto local = losses_of(simulate_job(learning_job(4, 16, "local_sgd", {{"period", 1}}, 100)));
   CHECK(worst_relative_difference(local, synchronous) < 1e-5);
 }
 
 TEST_CASE("local SGD with a longer period gives another curve, and its models agree after each averaging") {
-  const auto synchronous =
-      simulated_losses([] { return learning_job(4, 16, "allreduce_sgd", Json::object(), 50); });
-  const auto local = simulated_losses([] { return learning_job(4, 16, "local_sgd", {{"period", 10}}, 50); });
+  const auto synchronous = losses_of(simulate_job(learning_job(4, 16, "allreduce_sgd", Json::object(), 50)));
+  const auto local = losses_of(simulate_job(learning_job(4, 16, "local_sgd", {{"period", 10}}, 50)));
   CHECK(worst_relative_difference(local, synchronous) > 1e-3);
   const FakeResult at_averaging = run_fake(learning_job(4, 16, "local_sgd", {{"period", 10}}, 50));
   CHECK(at_averaging.models[0] == at_averaging.models[3]);
@@ -81,7 +61,7 @@ TEST_CASE("the simulation and a cluster without time compute the same losses") {
   for (const char* algorithm : {"allreduce_sgd", "local_sgd"}) {
     CAPTURE(algorithm);
     const Json parameters = std::string(algorithm) == "local_sgd" ? Json{{"period", 4}} : Json::object();
-    const auto simulated = simulated_losses([&] { return learning_job(4, 16, algorithm, parameters, 40); });
+    const auto simulated = losses_of(simulate_job(learning_job(4, 16, algorithm, parameters, 40)));
     const FakeResult fake = run_fake(learning_job(4, 16, algorithm, parameters, 40));
     std::vector<double> mean(40, 0.0);
     for (const std::vector<double>& losses : fake.losses)
@@ -92,22 +72,20 @@ TEST_CASE("the simulation and a cluster without time compute the same losses") {
 
 TEST_CASE("the number of threads changes no bit of the losses") {
   const auto make = [] { return learning_job(8, 8, "local_sgd", {{"period", 3}}, 60); };
-  const auto one = simulated_losses(make, 1);
-  CHECK(simulated_losses(make, 1) == one);
-  CHECK(simulated_losses(make, 2) == one);
-  CHECK(simulated_losses(make, 4) == one);
+  const auto one = losses_of(simulate_job(make(), 1));
+  CHECK(losses_of(simulate_job(make(), 1)) == one);
+  CHECK(losses_of(simulate_job(make(), 2)) == one);
+  CHECK(losses_of(simulate_job(make(), 4)) == one);
 }
 
 TEST_CASE("losses are the same at every fidelity, and whoever is late") {
-  const auto one = simulated_losses([] { return learning_job(4, 16, "local_sgd", {{"period", 2}}, 30); });
+  const auto one = losses_of(simulate_job(learning_job(4, 16, "local_sgd", {{"period", 2}}, 30)));
   for (const Fidelity fidelity : {Fidelity::closed, Fidelity::steps, Fidelity::flows, Fidelity::messages}) {
     CAPTURE(fidelity_name(fidelity));
-    CHECK(simulated_losses([&] {
-            Job job = learning_job(4, 16, "local_sgd", {{"period", 2}}, 30);
-            job.network.fidelity = fidelity;
-            job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
-            return job;
-          }) == one);
+    Job job = learning_job(4, 16, "local_sgd", {{"period", 2}}, 30);
+    job.network.fidelity = fidelity;
+    job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
+    CHECK(losses_of(simulate_job(job)) == one);
   }
 }
 

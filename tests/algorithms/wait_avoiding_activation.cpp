@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_activation {
@@ -17,54 +15,50 @@ constexpr double kAlpha_s = 2e-6;
 
 /// When each rank heard of version 0, which `first` announces at 1 s and nobody else reaches.
 std::vector<double> hearings(int ranks, int first, Fidelity fidelity) {
-  return in_child([=] {
-    std::vector<double> heard_s(static_cast<std::size_t>(ranks), -1);
-    Job job = scripted_job(star(ranks, kAlpha_s, 1e9), [&](Worker& worker) {
-      double& mine = heard_s[static_cast<std::size_t>(worker.rank())];
-      Activation activation(worker, 1, [&](std::uint64_t) { mine = worker.now(); });
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, worker.rank() == first ? 1.0 : 2.0);
-        if (worker.rank() == first) activation.announce(0);
-        worker.compute().spend(Activity::compute, 1.0);
-      }
-    });
-    job.network.fidelity = fidelity;
-    simulate_job(job);
-    return heard_s;
+  std::vector<double> heard_s(static_cast<std::size_t>(ranks), -1);
+  Job job = scripted_job(star(ranks, kAlpha_s, 1e9), [&](Worker& worker) {
+    double& mine = heard_s[static_cast<std::size_t>(worker.rank())];
+    Activation activation(worker, 1, [&](std::uint64_t) { mine = worker.now(); });
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, worker.rank() == first ? 1.0 : 2.0);
+      if (worker.rank() == first) activation.announce(0);
+      worker.compute().spend(Activity::compute, 1.0);
+    }
   });
+  job.network.fidelity = fidelity;
+  simulate_job(job);
+  return heard_s;
 }
 
 /// Calls of a wait-avoiding all-reduce after random computing: when each of each rank ended, and whether it
 /// was fresh.
 std::vector<double> random_calls(int ranks, std::uint64_t seed, Initiator initiator, Fidelity fidelity) {
-  return in_child([=] {
-    constexpr std::uint64_t kSteps = 30;
-    std::vector<double> seen(static_cast<std::size_t>(ranks) * kSteps * 2);
-    std::vector<double> alpha_s, Bps;  // every port its own
-    for (int port = 0; port < ranks; ++port) {
-      Stream draws({seed, Purpose::algorithm, static_cast<std::uint32_t>(1000 + port), 0});
-      alpha_s.push_back(1e-6 + 2e-4 * draws.uniform());
-      Bps.push_back(1e9 * (1 + draws.uniform()));
+  constexpr std::uint64_t kSteps = 30;
+  std::vector<double> seen(static_cast<std::size_t>(ranks) * kSteps * 2);
+  std::vector<double> alpha_s, Bps;  // every port its own
+  for (int port = 0; port < ranks; ++port) {
+    Stream draws({seed, Purpose::algorithm, static_cast<std::uint32_t>(1000 + port), 0});
+    alpha_s.push_back(1e-6 + 2e-4 * draws.uniform());
+    Bps.push_back(1e9 * (1 + draws.uniform()));
+  }
+  Job job = scripted_job(unequal_star(alpha_s, Bps), [&](Worker& worker) {
+    WaitAvoiding calls(worker, {initiator, 1},
+                       [&](std::uint64_t, bool) { return timed<AllReduce>(1e5, "recursive_doubling"); });
+    while (worker.next_step()) {
+      Stream draws = worker.stream(Purpose::algorithm);
+      worker.compute().spend(Activity::compute, 1e-3 * draws.uniform());
+      const WaitAvoiding::Outcome outcome = calls.call();
+      const std::size_t at = 2 * (static_cast<std::size_t>(worker.rank()) * kSteps +
+                                  static_cast<std::size_t>(worker.step() - 1));
+      seen[at] = worker.now();
+      seen[at + 1] = outcome.fresh ? 1 : 0;
     }
-    Job job = scripted_job(unequal_star(alpha_s, Bps), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {initiator, 1},
-                         [&](std::uint64_t, bool) { return timed<AllReduce>(1e5, "recursive_doubling"); });
-      while (worker.next_step()) {
-        Stream draws = worker.stream(Purpose::algorithm);
-        worker.compute().spend(Activity::compute, 1e-3 * draws.uniform());
-        const WaitAvoiding::Outcome outcome = calls.call();
-        const std::size_t at = 2 * (static_cast<std::size_t>(worker.rank()) * kSteps +
-                                    static_cast<std::size_t>(worker.step() - 1));
-        seen[at] = worker.now();
-        seen[at + 1] = outcome.fresh ? 1 : 0;
-      }
-    });
-    job.seed = seed;
-    job.stop.steps = kSteps;
-    job.network.fidelity = fidelity;
-    simulate_job(job);
-    return seen;
   });
+  job.seed = seed;
+  job.stop.steps = kSteps;
+  job.network.fidelity = fidelity;
+  simulate_job(job);
+  return seen;
 }
 
 struct Latencies {
@@ -76,29 +70,26 @@ struct Latencies {
 /// 32 ranks arrive 1 ms after one another, in every round anew, and all-reduce 64 bytes. Every message of an
 /// activation and every operation costs `launch_s` of software.
 Latencies micro_benchmark(int rounds, Initiator initiator, double launch_s = 0) {
-  const std::vector<double> sums = in_child([=] {
-    std::vector<double> total(3, 0.0);
-    Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {initiator, 1}, [&](std::uint64_t, bool) {
-        auto sum = timed<AllReduce>(64, "recursive_doubling");
-        sum.channel = 1;
-        return sum;
-      });
-      while (worker.next_step()) {
-        worker.collectives().run(Barrier());
-        worker.compute().spend(Activity::compute, 1e-3 * worker.rank());
-        const double arrived_s = worker.now();
-        const bool fresh = calls.call().fresh;
-        total[0] += worker.now() - arrived_s;
-        total[1] += fresh ? 1 : 0;
-        total[2] += fresh ? worker.now() - arrived_s : 0;
-      }
+  std::vector<double> sums(3, 0.0);
+  Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
+    WaitAvoiding calls(worker, {initiator, 1}, [&](std::uint64_t, bool) {
+      auto sum = timed<AllReduce>(64, "recursive_doubling");
+      sum.channel = 1;
+      return sum;
     });
-    job.cluster.host.launch_s = launch_s;
-    job.stop.steps = static_cast<std::uint64_t>(rounds);
-    simulate_job(job);
-    return total;
+    while (worker.next_step()) {
+      worker.collectives().run(Barrier());
+      worker.compute().spend(Activity::compute, 1e-3 * worker.rank());
+      const double arrived_s = worker.now();
+      const bool fresh = calls.call().fresh;
+      sums[0] += worker.now() - arrived_s;
+      sums[1] += fresh ? 1 : 0;
+      sums[2] += fresh ? worker.now() - arrived_s : 0;
+    }
   });
+  job.cluster.host.launch_s = launch_s;
+  job.stop.steps = static_cast<std::uint64_t>(rounds);
+  simulate_job(job);
   return {sums[0] / (32.0 * rounds), sums[1] / rounds, sums[2] / sums[1]};
 }
 
@@ -175,19 +166,16 @@ TEST_CASE("micro-benchmark, majority: half of the ranks are active and wait a th
 
 TEST_CASE("micro-benchmark, blocking: everybody waits for the last, half the skew on average") {
   // (31 + 30 + ... + 0) / 32 = 15.5 ms, and 5 phases. Measured: 15.55 ms.
-  const std::vector<double> total = in_child([] {
-    std::vector<double> sum(1, 0.0);
-    Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, 1e-3 * worker.rank());
-        const double arrived_s = worker.now();
-        worker.wait(worker.collectives().start(timed<AllReduce>(64, "recursive_doubling")));
-        sum[0] += worker.now() - arrived_s;
-      }
-    });
-    simulate_job(job);
-    return sum;
+  std::vector<double> total(1, 0.0);
+  Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, 1e-3 * worker.rank());
+      const double arrived_s = worker.now();
+      worker.wait(worker.collectives().start(timed<AllReduce>(64, "recursive_doubling")));
+      total[0] += worker.now() - arrived_s;
+    }
   });
+  simulate_job(job);
   CHECK(total[0] / 32 == doctest::Approx(15.5e-3 + 5 * (kAlpha_s + 64 / 1e10)).epsilon(1e-9));
 }
 

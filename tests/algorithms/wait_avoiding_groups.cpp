@@ -1,8 +1,6 @@
 // Which ranks average in which iteration.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"

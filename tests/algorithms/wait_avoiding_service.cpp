@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_service {
@@ -21,7 +20,7 @@ double value_of(Worker& worker, const Tensor& values) {
 TEST_CASE("a late rank gives what it gave last, and sees the latest of the sums it missed") {
   // Rank 0 comes every second with 10, 20, 30, 40. Rank 1 comes at 3.5 s with 1, at 4.5 s with 2, ...;
   // before, it gives 0. The sums are 10, 20, 30, and at 4 s 40 + 1.
-  const std::vector<double> seen = in_child([] {
+  const std::vector<double> seen = [&] {
     std::vector<double> all;  // of rank 1: own result, fresh, version seen, its result
     std::vector<double> times;
     Job job = scripted_job(star(2, 1e-6, 1e9), [&](Worker& worker) {
@@ -48,7 +47,7 @@ TEST_CASE("a late rank gives what it gave last, and sees the latest of the sums 
     simulate_job(job);
     all.insert(all.end(), times.begin(), times.end());
     return all;
-  });
+  }();
   const std::vector<double> by_rank_1(seen.begin(), seen.begin() + 16);
   CHECK(by_rank_1 == std::vector<double>{10, 0, 2, 30,    // at 3.5 s versions 0, 1, 2 are through
                                          20, 0, 3, 41,    // at 4.5 s also version 3
@@ -61,26 +60,23 @@ TEST_CASE("a late rank gives what it gave last, and sees the latest of the sums 
 
 TEST_CASE("the fastest rank starts the operations of all groups, not only of its own") {
   // 4 ranks in pairs. Rank 0 comes at 1 s, the others at 9 s; an operation takes 1 s.
-  const std::vector<double> times = in_child([] {
-    std::vector<double> started(4, -1), ended(4, -1);
-    Job job = scripted_job(star(4, 1e-6, 1e9), [&](Worker& worker) {
-      const auto me = static_cast<std::size_t>(worker.rank());
-      WaitAvoiding calls(worker, {Initiator::solo, 1}, [&](std::uint64_t, bool arrived) {
-        started[me] = worker.now() + (arrived ? 100 : 0);
-        auto sum = timed<AllReduce>(1e9, "recursive_doubling");
-        sum.group = worker.collectives().group(butterfly_group(worker.rank(), 4, 2, 0));
-        return sum;
-      });
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 9.0);
-        calls.call();
-        ended[me] = worker.now();
-      }
+  std::vector<double> times(4, -1), ended(4, -1);
+  Job job = scripted_job(star(4, 1e-6, 1e9), [&](Worker& worker) {
+    const auto me = static_cast<std::size_t>(worker.rank());
+    WaitAvoiding calls(worker, {Initiator::solo, 1}, [&](std::uint64_t, bool arrived) {
+      times[me] = worker.now() + (arrived ? 100 : 0);
+      auto sum = timed<AllReduce>(1e9, "recursive_doubling");
+      sum.group = worker.collectives().group(butterfly_group(worker.rank(), 4, 2, 0));
+      return sum;
     });
-    simulate_job(job);
-    started.insert(started.end(), ended.begin(), ended.end());
-    return started;
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 9.0);
+      calls.call();
+      ended[me] = worker.now();
+    }
   });
+  simulate_job(job);
+  times.insert(times.end(), ended.begin(), ended.end());
   // Rank 0 has arrived (100); ranks 1 and 2 hear after one message, rank 3 after two.
   const double expected[] = {101.0, 1.000001, 1.000001, 1.000002, 2.000002, 9, 9, 9};
   for (std::size_t i = 0; i < 8; ++i) {
@@ -92,24 +88,21 @@ TEST_CASE("the fastest rank starts the operations of all groups, not only of its
 TEST_CASE("a version starts on a rank when the one before it is through there, though activated earlier") {
   // Pairs {0,1} {2,3}, then {0,2} {1,3}. Ports 2 and 3 are ten times slower: version 0 takes 1 s on {0,1} and
   // 10 s on {2,3}. Rank 0 comes at 1 s, and again at 3 s: rank 2 can begin at 11 s, and 10 s are needed.
-  const std::vector<double> ends = in_child([] {
-    std::vector<double> ended(8, -1);
-    Job job = scripted_job(unequal_star({0, 0, 0, 0}, {1e9, 1e9, 1e8, 1e8}), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {Initiator::solo, 1}, [&](std::uint64_t version, bool) {
-        auto sum = timed<AllReduce>(1e9, "recursive_doubling");
-        sum.group = worker.collectives().group(butterfly_group(worker.rank(), 4, 2, version));
-        return sum;
-      });
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 30.0);
-        calls.call();
-        ended[static_cast<std::size_t>(worker.rank()) * 2 + worker.step() - 1] = worker.now();
-      }
+  std::vector<double> ends(8, -1);
+  Job job = scripted_job(unequal_star({0, 0, 0, 0}, {1e9, 1e9, 1e8, 1e8}), [&](Worker& worker) {
+    WaitAvoiding calls(worker, {Initiator::solo, 1}, [&](std::uint64_t version, bool) {
+      auto sum = timed<AllReduce>(1e9, "recursive_doubling");
+      sum.group = worker.collectives().group(butterfly_group(worker.rank(), 4, 2, version));
+      return sum;
     });
-    job.stop.steps = 2;
-    simulate_job(job);
-    return ended;
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 30.0);
+      calls.call();
+      ends[static_cast<std::size_t>(worker.rank()) * 2 + worker.step() - 1] = worker.now();
+    }
   });
+  job.stop.steps = 2;
+  simulate_job(job);
   CHECK(ends[0] == doctest::Approx(2.0).epsilon(1e-9));
   CHECK(ends[1] == doctest::Approx(21.0).epsilon(1e-9));
   for (const std::size_t rank : {1U, 2U, 3U}) {  // everything has happened when they come
@@ -120,45 +113,37 @@ TEST_CASE("a version starts on a rank when the one before it is through there, t
 
 TEST_CASE("a rank that comes while its version runs waits for its end, and is stale") {
   // An operation of 1 s starts at 1 s; rank 1 comes at 1.5 s.
-  const std::vector<double> seen = in_child([] {
-    std::vector<double> late(2, -1);
-    Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {Initiator::solo, 1},
-                         [](std::uint64_t, bool) { return timed<AllReduce>(1e9, "recursive_doubling"); });
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 1.5);
-        const bool fresh = calls.call().fresh;
-        if (worker.rank() == 1) late = {worker.now(), fresh ? 1.0 : 0.0};
-      }
-    });
-    simulate_job(job);
-    return late;
+  std::vector<double> seen(2, -1);
+  Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
+    WaitAvoiding calls(worker, {Initiator::solo, 1},
+                       [](std::uint64_t, bool) { return timed<AllReduce>(1e9, "recursive_doubling"); });
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 1.5);
+      const bool fresh = calls.call().fresh;
+      if (worker.rank() == 1) seen = {worker.now(), fresh ? 1.0 : 0.0};
+    }
   });
+  simulate_job(job);
   CHECK(seen[0] == doctest::Approx(2.0).epsilon(1e-12));
   CHECK(seen[1] == 0);
 }
 
 TEST_CASE("the waiting of a rank is booked: for the initiator as wait, for bytes as communication") {
   // Majority: rank k of 2 is drawn, the other comes 1 s earlier; then 1 GB at 1 GB/s.
-  const std::vector<double> booked = in_child([] {
-    const int initiator = drawn_initiator(1, 0, 2);
-    Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {Initiator::majority, 1},
-                         [](std::uint64_t, bool) { return timed<AllReduce>(1e9, "recursive_doubling"); });
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, worker.rank() == initiator ? 2.0 : 1.0);
-        calls.call();
-      }
-    });
-    const RunRecord record = simulate_job(job);
-    const WorkerRecord& early = record.workers[static_cast<std::size_t>(1 - initiator)];
-    return std::vector<double>{early.activity_s[static_cast<std::size_t>(Activity::wait)],
-                               early.activity_s[static_cast<std::size_t>(Activity::communication)],
-                               record.end_s};
+  const int initiator = drawn_initiator(1, 0, 2);
+  Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
+    WaitAvoiding calls(worker, {Initiator::majority, 1},
+                       [](std::uint64_t, bool) { return timed<AllReduce>(1e9, "recursive_doubling"); });
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, worker.rank() == initiator ? 2.0 : 1.0);
+      calls.call();
+    }
   });
-  CHECK(booked[0] == doctest::Approx(1.0).epsilon(1e-12));
-  CHECK(booked[1] == doctest::Approx(1.0).epsilon(1e-12));
-  CHECK(booked[2] == doctest::Approx(3.0).epsilon(1e-12));
+  const RunRecord record = simulate_job(job);
+  const WorkerRecord& early = record.workers[static_cast<std::size_t>(1 - initiator)];
+  CHECK(spent_s(early, Activity::wait) == doctest::Approx(1.0).epsilon(1e-12));
+  CHECK(spent_s(early, Activity::communication) == doctest::Approx(1.0).epsilon(1e-12));
+  CHECK(record.end_s == doctest::Approx(3.0).epsilon(1e-12));
 }
 
 }  // namespace simsgd::test::algorithms_wait_avoiding_service

@@ -3,12 +3,10 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test {
@@ -33,20 +31,18 @@ inline Job paced_job(const std::vector<double>& step_s, std::uint64_t steps) {
 
 /// Runs the job's algorithm in a child; the models of all workers at the end, one after another.
 inline std::vector<double> final_models(const std::function<Job()>& make) {
-  return in_child([&] {
-    Job job = make();
-    std::vector<std::vector<float>> models(static_cast<std::size_t>(job.workers()));
-    const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
-    job.algorithm = std::make_unique<ScriptedAlgorithm>([&models, inner](Worker& worker) {
-      inner->run(worker);
-      models[static_cast<std::size_t>(worker.rank())] =
-          worker.executor().get(worker.replica().parameters()).values;
-    });
-    simulate_job(job);
-    std::vector<double> all;
-    for (const std::vector<float>& model : models) all.insert(all.end(), model.begin(), model.end());
-    return all;
+  Job job = make();
+  std::vector<std::vector<float>> models(static_cast<std::size_t>(job.workers()));
+  const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
+  job.algorithm = std::make_unique<ScriptedAlgorithm>([&models, inner](Worker& worker) {
+    inner->run(worker);
+    models[static_cast<std::size_t>(worker.rank())] =
+        worker.executor().get(worker.replica().parameters()).values;
   });
+  simulate_job(job);
+  std::vector<double> all;
+  for (const std::vector<float>& model : models) all.insert(all.end(), model.begin(), model.end());
+  return all;
 }
 
 }  // namespace simsgd::test

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "sim/base/errors.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
@@ -166,17 +165,15 @@ TEST_CASE(
 
 TEST_CASE("staleness comes from simulated time: none without delays, some with them") {
   const auto staleness = [](bool late) {
-    return in_child([late] {
-      Job job = learning_job(8, "wagma", Json::object(), 50, 0.9);
-      if (late) be_late(job);
-      double sum = 0, most = 0, count = 0;
-      for (const WorkerRecord& worker : simulate_job(job).workers) {
-        sum += worker.staleness_sum;
-        most = std::max(most, worker.staleness_max);
-        count += static_cast<double>(worker.staleness_count);
-      }
-      return std::vector<double>{sum, most, count};
-    });
+    Job job = learning_job(8, "wagma", Json::object(), 50, 0.9);
+    if (late) be_late(job);
+    double sum = 0, most = 0, count = 0;
+    for (const WorkerRecord& worker : simulate_job(job).workers) {
+      sum += worker.staleness_sum;
+      most = std::max(most, worker.staleness_max);
+      count += static_cast<double>(worker.staleness_count);
+    }
+    return std::vector<double>{sum, most, count};
   };
   CHECK(staleness(false) == std::vector<double>{0, 0, 8 * 45});  // 45 of 50 steps have groups
   const std::vector<double> late = staleness(true);
@@ -191,12 +188,8 @@ TEST_CASE("the number of threads changes no bit of the models") {
     return job;
   };
   const auto losses = [&](int threads) {
-    return in_child([&] {
-      const Job job = make();
-      std::vector<double> all;
-      for (const SeriesPoint& point : simulate_job(job, threads).series) all.push_back(point.train_loss);
-      return all;
-    });
+    const Job job = make();
+    return losses_of(simulate_job(job, threads));
   };
   const std::vector<double> one = losses(1);
   CHECK(losses(2) == one);

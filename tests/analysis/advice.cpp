@@ -12,7 +12,6 @@
 #include "analysis/questions/candidates.hpp"
 #include "analysis/runner.hpp"
 #include "tests/analysis/support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::analysis_advice {
 
@@ -119,11 +118,9 @@ TEST_CASE("the seed of the scenario, or --seed, is the first one, and those afte
   CHECK(scores(std::nullopt) == two);
   const Study study = expand_study(file);
   for (const Candidate& each : candidates(study, {}).all) {
-    const double run = in_child([&] {
-      return std::vector<double>{run_scenario(load_point(study, each.points.front()), {})
-                                     .document["metrics"]["throughput_samples_per_s"]
-                                     .get<double>()};
-    })[0];
+    const double run = run_scenario(load_point(study, each.points.front()), {})
+                           .document["metrics"]["throughput_samples_per_s"]
+                           .get<double>();
     CHECK(two.at(each.label).front() == run);
   }
 }
@@ -242,11 +239,9 @@ TEST_CASE(
   for (const Candidate& each : all.all) {
     double sum = 0;
     for (const StudyPoint& point : each.points) {
-      values[each.label].push_back(in_child([&] {
-        return std::vector<double>{run_scenario(load_point(study, point), {})
+      values[each.label].push_back(run_scenario(load_point(study, point), {})
                                        .document["metrics"]["throughput_samples_per_s"]
-                                       .get<double>()};
-      })[0]);
+                                       .get<double>());
       sum += std::log(values[each.label].back());
     }
     mean[each.label] = std::exp(sum / 3);

@@ -2,13 +2,13 @@
 // docs/papers/nonblocking.md has all of them, with intervals.
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "analysis/runner.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/study.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/fashion_mnist.hpp"
 
 namespace simsgd::test::analysis_nonblocking_study {
 
@@ -16,31 +16,22 @@ namespace {
 
 /// Simulated seconds to the study's training loss with `algorithm` and batches of `batch` samples.
 double time_to_target(const Json& algorithm, int batch) {
-  return in_child([&] {
-           const Study study =
-               load_study(SIMSGD_SOURCE_DIR "/scenarios/studies/nonblocking_slow_device.json");
-           for (const StudyPoint& point : study.points) {
-             const Scenario scenario = load_point(study, point);
-             bool wanted = scenario.resolved["seed"] == 1 && scenario.resolved["workload"]["batch"] == batch;
-             for (const auto& [key, value] : algorithm.items())
-               wanted = wanted && scenario.resolved["algorithm"].value(key, Json()) == value;
-             if (!wanted) continue;
-             const RunOutcome outcome = run_scenario(scenario, SimulationOptions{});
-             return std::vector<double>{outcome.document["metrics"]["time_to_target_s"].get<double>()};
-           }
-           return std::vector<double>{};
-         })
-      .at(0);
+  const Study study = load_study(SIMSGD_SOURCE_DIR "/scenarios/studies/nonblocking_slow_device.json");
+  for (const StudyPoint& point : study.points) {
+    const Scenario scenario = load_point(study, point);
+    bool wanted = scenario.resolved["seed"] == 1 && scenario.resolved["workload"]["batch"] == batch;
+    for (const auto& [key, value] : algorithm.items())
+      wanted = wanted && scenario.resolved["algorithm"].value(key, Json()) == value;
+    if (wanted) return run_scenario(scenario, {}).document["metrics"]["time_to_target_s"];
+  }
+  throw std::runtime_error("the study has no such point");
 }
 
 }  // namespace
 
 TEST_CASE(
     "to the same training loss it takes about half the time of blocking D-PSGD and MATCHA, at equal batch and at equal micro-batch") {
-  if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
-    MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
-    return;
-  }
+  if (fashion_mnist_is_missing()) return;
   for (const char* over : {"d_psgd", "matcha"}) {
     CAPTURE(over);
     const double nonblocking =

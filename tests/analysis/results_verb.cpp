@@ -17,8 +17,6 @@
 
 namespace simsgd::test::analysis_results_verb {
 
-using OrderedJson = nlohmann::ordered_json;
-
 namespace {
 
 // What a run gives: its time to the target; none: not within 100 s.

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <set>
 
 #include "analysis/statistics/contest.hpp"
 #include "analysis/statistics/intervals.hpp"

@@ -13,8 +13,6 @@ namespace simsgd::test::analysis_store {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 std::string one(const Folder& folder, const std::string& sql) {
   const Database database(folder.path("r.db"), Database::Mode::create);
   Statement statement(database, sql);

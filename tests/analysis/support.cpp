@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <sstream>
 #include <stdexcept>
@@ -14,8 +13,6 @@
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd::test {
-
-using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson made_document(double loss) {
   const OrderedJson worker = {

@@ -7,7 +7,6 @@
 #include "analysis/runner.hpp"
 #include "results/expected.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::analysis_wagma_table {
 
@@ -18,20 +17,16 @@ struct Cell {
 };
 
 Cell run(const std::string& task, const std::string& algorithm, int workers, int steps = 0) {
-  const std::vector<double> numbers = in_child([&] {
-    const std::string file = SIMSGD_SOURCE_DIR "/scenarios/papers/wagma_" + task + "_" + algorithm + ".json";
-    Overrides overrides{{{"/cluster/workers", std::to_string(workers)}}, {}};
-    if (steps > 0) overrides.set.emplace_back("/stop/steps", std::to_string(steps));
-    const RunOutcome outcome = run_scenario(load_scenario(file, overrides), SimulationOptions{});
-    double worst = 0, count = 0;
-    for (const ExpectedOutcome& each : compare_expected(outcome.document)) {
-      worst = std::max(worst, std::abs(each.error()) / each.tolerance);
-      ++count;
-    }
-    return std::vector<double>{outcome.document["metrics"]["throughput_samples_per_s"].get<double>(), worst,
-                               count};
-  });
-  return {numbers[0], numbers[1], numbers[2]};
+  const std::string file = SIMSGD_SOURCE_DIR "/scenarios/papers/wagma_" + task + "_" + algorithm + ".json";
+  Overrides overrides{{{"/cluster/workers", std::to_string(workers)}}, {}};
+  if (steps > 0) overrides.set.emplace_back("/stop/steps", std::to_string(steps));
+  const RunOutcome outcome = run_scenario(load_scenario(file, overrides), SimulationOptions{});
+  double worst = 0, count = 0;
+  for (const ExpectedOutcome& each : compare_expected(outcome.document)) {
+    worst = std::max(worst, std::abs(each.error()) / each.tolerance);
+    ++count;
+  }
+  return {outcome.document["metrics"]["throughput_samples_per_s"].get<double>(), worst, count};
 }
 
 constexpr const char* kAlgorithms[] = {"wagma", "local_sgd", "allreduce_sgd", "d_psgd",

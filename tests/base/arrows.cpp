@@ -8,7 +8,6 @@
 #include <optional>
 #include <regex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace simsgd::test::base_arrows {

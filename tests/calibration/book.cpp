@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/book/book.hpp"
 #include "support.hpp"

@@ -10,7 +10,6 @@
 #include "analysis/questions/candidates.hpp"
 #include "analysis/runner.hpp"
 #include "support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::calibration_drawn_settings {
 
@@ -139,13 +138,11 @@ TEST_CASE("a seed that is drawn is the draw's, and not one more that is made of 
   const auto width = [&] {
     const Folder folder;
     folder.write_json("s.json", scenario);
-    return in_child([&] {
-      const RunOutcome outcome = run_with_intervals(load_scenario(folder.path("s.json")), {},
-                                                    {.draws = 8, .jobs = 1, .progress = {}});
-      const auto& interval = outcome.document.at("intervals").at("iteration_time_mean_s").at(1);
-      return std::vector<double>{interval.at("high").get<double>() - interval.at("low").get<double>(),
-                                 outcome.document.at("uncertainty").at("seeds_matter").get<bool>() ? 1. : 0.};
-    });
+    const RunOutcome outcome =
+        run_with_intervals(load_scenario(folder.path("s.json")), {}, {.draws = 8, .jobs = 1, .progress = {}});
+    const auto& interval = outcome.document.at("intervals").at("iteration_time_mean_s").at(1);
+    return std::vector<double>{interval.at("high").get<double>() - interval.at("low").get<double>(),
+                               outcome.document.at("uncertainty").at("seeds_matter").get<bool>() ? 1. : 0.};
   };
   CHECK(width() == std::vector<double>{0, 0});  // one order of the machines
   scenario["cluster"]["calibration"].erase("settings");
@@ -425,19 +422,15 @@ TEST_CASE("a run that hardly communicates has an interval, too") {
   scenario["cluster"]["calibration"].erase("settings");
   scenario["cluster"]["calibration"]["draws"] = {{{"/nic/bandwidth", 1e9}}, {{"/nic/bandwidth", 1e9}}};
   scenario["cluster"]["calibration"]["left_out"] = {{"half", 0.01}, {"nine_tenths", 0.02}};
-  const std::vector<double> all = in_child([&] {
-    const RunOutcome outcome =
-        run_with_intervals(load(scenario), {}, {.draws = 2, .jobs = 1, .progress = {}});
-    std::vector<double> numbers;
-    for (const char* name : {"iteration_time_mean_s", "throughput_samples_per_s"}) {
-      const auto& interval = outcome.document.at("intervals").at(name);
-      const double value = outcome.document.at("metrics").at(name).get<double>();
-      for (const std::size_t level : {0U, 1U})
-        for (const char* end : {"low", "high"})
-          numbers.push_back(std::log(interval.at(level).at(end).get<double>() / value));
-    }
-    return numbers;
-  });
+  const RunOutcome outcome = run_with_intervals(load(scenario), {}, {.draws = 2, .jobs = 1, .progress = {}});
+  std::vector<double> all;
+  for (const char* name : {"iteration_time_mean_s", "throughput_samples_per_s"}) {
+    const auto& interval = outcome.document.at("intervals").at(name);
+    const double value = outcome.document.at("metrics").at(name).get<double>();
+    for (const std::size_t level : {0U, 1U})
+      for (const char* end : {"low", "high"})
+        all.push_back(std::log(interval.at(level).at(end).get<double>() / value));
+  }
   const std::vector<double> expected{-0.01, 0.01, -0.02, 0.02, -0.01, 0.01, -0.02, 0.02};
   REQUIRE(all.size() == expected.size());
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == doctest::Approx(expected[i]).epsilon(1e-6));

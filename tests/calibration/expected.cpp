@@ -13,7 +13,6 @@
 #include "analysis/runner.hpp"
 #include "sim/engine/simulate.hpp"
 #include "support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::calibration_expected {
 
@@ -205,15 +204,12 @@ TEST_CASE("validate and run give one interval of a tested run") {
   study["cluster"] = calibrated_cluster(*calibration, "", "2026-01-31");
   study["cluster"]["workers"] = 16;
   folder.write_json("s.json", study);
-  const std::vector<double> ran = in_child([&] {
-    const auto document =
-        run_with_intervals(load_scenario(folder.path("s.json")), {}, {.draws = 20, .jobs = 2, .progress = {}})
-            .document;
-    std::vector<double> ends;
-    for (const auto& each : document.at("intervals").at("throughput_samples_per_s"))
-      for (const char* end : {"low", "high"}) ends.push_back(each.at(end).get<double>());
-    return ends;
-  });
+  const auto document =
+      run_with_intervals(load_scenario(folder.path("s.json")), {}, {.draws = 20, .jobs = 2, .progress = {}})
+          .document;
+  std::vector<double> ran;
+  for (const auto& each : document.at("intervals").at("throughput_samples_per_s"))
+    for (const char* end : {"low", "high"}) ran.push_back(each.at(end).get<double>());
   REQUIRE(ran.size() == 4);
   for (std::size_t level = 0; level < 2; ++level) {
     CHECK(ran[2 * level] == doctest::Approx(tested.intervals.at(level).low).epsilon(1e-9));

@@ -2,8 +2,6 @@
 // what is wrong with a spec or its data is told.
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "analysis/calibration/left_out.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "support.hpp"

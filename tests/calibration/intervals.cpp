@@ -13,7 +13,6 @@
 #include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/study.hpp"
 #include "support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::calibration_intervals {
 
@@ -38,24 +37,21 @@ struct Ran {
 Ran run_on(const Json& scenario, int jobs = 1) {
   const Folder folder;
   folder.write_json("s.json", scenario);
-  const std::vector<double> numbers = in_child([&] {
-    const RunOutcome outcome = run_with_intervals(load_scenario(folder.path("s.json")), {},
-                                                  {.draws = 20, .jobs = jobs, .progress = {}});
-    const auto& document = outcome.document;
-    const auto& all = document.at("intervals").at("iteration_time_mean_s");
-    double notes = 0;
-    for (const auto& note : document.at("notes")) {
-      const std::string text = note.get<std::string>();
-      notes += text.starts_with("the cluster was calibrated")         ? 1
-               : text.find("calibrated numbers") != std::string::npos ? 10
-                                                                      : 0;
-    }
-    CHECK(all.at(0).at("low").get<double>() >= all.at(1).at("low").get<double>());
-    CHECK(all.at(0).at("high").get<double>() <= all.at(1).at("high").get<double>());
-    return std::vector<double>{all.at(1).at("low").get<double>(), all.at(1).at("high").get<double>(),
-                               document.at("metrics").at("iteration_time_mean_s").get<double>(), notes};
-  });
-  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+  const RunOutcome outcome = run_with_intervals(load_scenario(folder.path("s.json")), {},
+                                                {.draws = 20, .jobs = jobs, .progress = {}});
+  const auto& document = outcome.document;
+  const auto& all = document.at("intervals").at("iteration_time_mean_s");
+  double notes = 0;
+  for (const auto& note : document.at("notes")) {
+    const std::string text = note.get<std::string>();
+    notes += text.starts_with("the cluster was calibrated")         ? 1
+             : text.find("calibrated numbers") != std::string::npos ? 10
+                                                                    : 0;
+  }
+  CHECK(all.at(0).at("low").get<double>() >= all.at(1).at("low").get<double>());
+  CHECK(all.at(0).at("high").get<double>() <= all.at(1).at("high").get<double>());
+  return {all.at(1).at("low").get<double>(), all.at(1).at("high").get<double>(),
+          document.at("metrics").at("iteration_time_mean_s").get<double>(), notes};
 }
 
 }  // namespace
@@ -106,13 +102,11 @@ std::pair<int, int> planned_and_done(const Json& scenario, int draws) {
   folder.write_json("s.json", scenario);
   const Study study = expand_study(folder.path("s.json"), {});
   const Examination seen = examine(study, points_to_examine(study), 1);
-  const std::vector<double> done = in_child([&] {
-    std::size_t all = 1;
-    run_with_intervals(load_scenario(folder.path("s.json")), {},
-                       {.draws = draws, .jobs = 1, .progress = [&all](std::size_t, std::size_t) { ++all; }});
-    return std::vector<double>{static_cast<double>(all)};
-  });
-  return {runs_with_intervals(seen.estimates.at(0).runs_per_draw, draws), static_cast<int>(done[0])};
+  std::size_t all = 1;
+  run_with_intervals(load_scenario(folder.path("s.json")), {},
+                     {.draws = draws, .jobs = 1, .progress = [&all](std::size_t, std::size_t) { ++all; }});
+  return {runs_with_intervals(seen.estimates.at(0).runs_per_draw, draws),
+          static_cast<int>(static_cast<double>(all))};
 }
 
 TEST_CASE("a sweep's plan counts the runs that are done: twice the draws where seeds matter") {
@@ -194,14 +188,11 @@ TEST_CASE(
   scenario["cluster"]["workers"] = 2;
   const Folder folder;
   folder.write_json("s.json", scenario);
-  CHECK(in_child([&] {
-          return std::vector<double>{
-              follows_from_data_sheets(run_with_intervals(load_scenario(folder.path("s.json")), {},
-                                                          {.draws = 20, .jobs = 1, .progress = {}})
-                                           .document)
-                  ? 1.0
-                  : 0.0};
-        })[0] == 1);
+  CHECK(follows_from_data_sheets(run_with_intervals(load_scenario(folder.path("s.json")), {},
+                                                    {.draws = 20, .jobs = 1, .progress = {}})
+                                     .document)
+            ? 1.0
+            : 0.0 == 1);
   // `validate` and `bench` give the same one.
   BenchSettings settings;
   settings.sizes_bytes = {2048};

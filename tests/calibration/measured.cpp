@@ -10,7 +10,6 @@
 #include "scenarios/language/scenario_loader.hpp"
 #include "support.hpp"
 #include "tests/analysis/support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::calibration_measured {
 
@@ -165,14 +164,11 @@ TEST_CASE(
          {"algorithm",
           {{"name", "allreduce_sgd"}, {"fusion", labels.at("method") == "BSP-A2A" ? "all" : "none"}}},
          {"stop", {{"steps", 1}}}});
-    const std::vector<double> ran = in_child([&] {
-      std::vector<double> ends;
-      const auto document =
-          run_with_intervals(load_scenario(path), {}, {.draws = kDraws, .jobs = 2, .progress = {}}).document;
-      for (const auto& level : document.at("intervals").at("throughput_samples_per_s"))
-        for (const char* end : {"low", "high"}) ends.push_back(level.at(end).get<double>());
-      return ends;
-    });
+    std::vector<double> ran;
+    const auto document =
+        run_with_intervals(load_scenario(path), {}, {.draws = kDraws, .jobs = 2, .progress = {}}).document;
+    for (const auto& level : document.at("intervals").at("throughput_samples_per_s"))
+      for (const char* end : {"low", "high"}) ran.push_back(level.at(end).get<double>());
     REQUIRE(ran.size() == 4);
     check_same({{0.5, ran[0], ran[1]}, {0.9, ran[2], ran[3]}}, each.intervals);
     ++compared;

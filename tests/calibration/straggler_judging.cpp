@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>

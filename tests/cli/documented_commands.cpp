@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tests/cli/scratch.hpp"
+#include "tests/support/fashion_mnist.hpp"
 
 namespace simsgd::test::cli_documented_commands {
 
@@ -219,10 +220,6 @@ double spent_s() {
   return s(all.ru_utime) + s(all.ru_stime);
 }
 
-bool has_fashion_mnist() {
-  return fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz");
-}
-
 std::string bounded(const std::string& command, const std::vector<Bound>& bounds,
                     std::set<std::string>& used) {
   for (const Bound& bound : bounds) {
@@ -258,10 +255,7 @@ void examples_of_help(const Workplace& workplace, const std::string& verb,
 }  // namespace
 
 TEST_CASE("the examples of every verb's --help run") {
-  if (!has_fashion_mnist()) {
-    MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
-    return;
-  }
+  if (fashion_mnist_is_missing()) return;
   const Workplace workplace;
   std::vector<std::string> examples;
   examples_of_help(workplace, "simsgd", examples);
@@ -303,10 +297,7 @@ TEST_CASE("commands are found in blocks, sentences and tables") {
 }
 
 TEST_CASE("every command of README.md and docs/ runs as it is written") {
-  if (!has_fashion_mnist()) {
-    MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
-    return;
-  }
+  if (fashion_mnist_is_missing()) return;
   const Workplace workplace;
   std::set<std::string> commands, used, ran;  // several are written that are filled in alike
   for (const fs::path& document : documents()) commands.merge(commands_of(contents(document)));

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>

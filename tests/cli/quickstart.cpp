@@ -3,19 +3,17 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/support/fashion_mnist.hpp"
 
 namespace simsgd::test::cli_quickstart {
 
 using Json = nlohmann::ordered_json;
 
 TEST_CASE("a perceptron of 64 units on 8 workers reaches 86 % test accuracy within 2,000 steps of 8 x 32") {
-  if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
-    MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
-    return;
-  }
+  if (fashion_mnist_is_missing()) return;
   std::FILE* pipe = popen(SIMSGD_BINARY_DIR "/simsgd sweep run " SIMSGD_SOURCE_DIR
                                             "/scenarios/quickstart.json --json 2> /dev/null",
                           "r");

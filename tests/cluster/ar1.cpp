@@ -1,8 +1,6 @@
 // The persistent factor and the noise that remembers: moments and correlations against what was asked for.
 #include <doctest/doctest.h>
 
-#include <vector>
-
 #include "tests/cluster/support.hpp"
 
 namespace simsgd::test::cluster_ar1 {

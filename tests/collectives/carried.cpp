@@ -3,7 +3,6 @@
 // exact in any order; the expected result is added up here, without any schedule.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <set>
 
 #include "sim/collectives/schedules.hpp"

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "support.hpp"

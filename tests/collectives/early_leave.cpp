@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 
 #include "sim/collectives/early_leave.hpp"
 #include "support.hpp"

@@ -5,8 +5,6 @@
 
 #include <set>
 
-#include <bit>
-
 #include "holdings.hpp"
 #include "sim/base/errors.hpp"
 

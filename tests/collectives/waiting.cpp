@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "support.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::collectives_waiting {
@@ -59,29 +58,26 @@ using Ends = std::vector<double>;
 
 std::vector<Ends> ends_of_runs(const Machine& machine, Fidelity fidelity, const std::vector<Run>& runs) {
   const auto ranks = static_cast<std::size_t>(machine.ranks());
-  const std::vector<double> all = in_child([&] {
-    std::vector<double> ends(runs.size() * kTimes * ranks);
-    Cluster cluster = machine.cluster();
-    Job job = scripted_job(cluster.network, [&](Worker& worker) {
-      const auto rank = static_cast<std::size_t>(worker.rank());
-      while (worker.next_step())
-        for (std::size_t r = 0; r < runs.size(); ++r) {
-          const Run& run = runs[r];
-          const double begin_s = kApart_s * static_cast<double>(r + 1);
-          worker.compute().spend(Activity::compute, begin_s - worker.now());
-          for (std::size_t time = 0; time < kTimes; ++time) {
-            if (run.arrival_s(worker.rank()) > 0)
-              worker.compute().spend(Activity::compute, run.arrival_s(worker.rank()));
-            run_any(worker, timed_any(run.schedule->op, run.bytes, run.schedule->info.name));
-            ends[(r * kTimes + time) * ranks + rank] = worker.now() - begin_s;
-          }
+  std::vector<double> all(runs.size() * kTimes * ranks);
+  Cluster cluster = machine.cluster();
+  Job job = scripted_job(cluster.network, [&](Worker& worker) {
+    const auto rank = static_cast<std::size_t>(worker.rank());
+    while (worker.next_step())
+      for (std::size_t r = 0; r < runs.size(); ++r) {
+        const Run& run = runs[r];
+        const double begin_s = kApart_s * static_cast<double>(r + 1);
+        worker.compute().spend(Activity::compute, begin_s - worker.now());
+        for (std::size_t time = 0; time < kTimes; ++time) {
+          if (run.arrival_s(worker.rank()) > 0)
+            worker.compute().spend(Activity::compute, run.arrival_s(worker.rank()));
+          run_any(worker, timed_any(run.schedule->op, run.bytes, run.schedule->info.name));
+          all[(r * kTimes + time) * ranks + rank] = worker.now() - begin_s;
         }
-    });
-    job.cluster = std::move(cluster);
-    job.network.fidelity = fidelity;
-    simulate_job(job);
-    return ends;
+      }
   });
+  job.cluster = std::move(cluster);
+  job.network.fidelity = fidelity;
+  simulate_job(job);
   std::vector<Ends> by_run;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(r * kTimes * ranks);

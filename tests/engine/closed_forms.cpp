@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "sim/collectives/schedules.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::engine_closed_forms {
@@ -17,29 +16,23 @@ constexpr double kBandwidth = 25e9;
 
 // Time of one collective that all ranks of a star start at 0.
 double time_of(int ranks, Fidelity fidelity, const AnyCollective& collective) {
-  return in_child([&] {
-           Job job = scripted_job(star(ranks, kAlpha, kBandwidth), [&](Worker& worker) {
-             while (worker.next_step()) run_any(worker, collective);
-           });
-           job.network.fidelity = fidelity;
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
+  Job job = scripted_job(star(ranks, kAlpha, kBandwidth), [&](Worker& worker) {
+    while (worker.next_step()) run_any(worker, collective);
+  });
+  job.network.fidelity = fidelity;
+  return simulate_job(job).end_s;
 }
 
 double message_time(double bytes, double alpha, double bandwidth) {
-  return in_child([&] {
-           Job job = scripted_job(star(2, alpha, bandwidth), [&](Worker& worker) {
-             while (worker.next_step()) {
-               Message message;
-               message.bytes = bytes;
-               if (worker.rank() == 0) worker.messages().send(1, 0, message);
-               if (worker.rank() == 1) worker.messages().receive(0, 0);
-             }
-           });
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
+  Job job = scripted_job(star(2, alpha, bandwidth), [&](Worker& worker) {
+    while (worker.next_step()) {
+      Message message;
+      message.bytes = bytes;
+      if (worker.rank() == 0) worker.messages().send(1, 0, message);
+      if (worker.rank() == 1) worker.messages().receive(0, 0);
+    }
+  });
+  return simulate_job(job).end_s;
 }
 
 bool close(double a, double b) { return std::fabs(a - b) <= 1e-9 * std::fabs(b); }

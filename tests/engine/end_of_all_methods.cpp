@@ -12,8 +12,8 @@
 
 #include "algorithms/plugin.hpp"
 #include "scenarios/language/json_source.hpp"
-#include "sim/activities.hpp"
 #include "sim/engine/simulate.hpp"
+#include "sim/record.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/metrics.hpp"
 #include "sim/recording/step_log.hpp"
@@ -21,13 +21,11 @@
 #include "tests/engine/slow_first.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/support/graphs.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::engine_end_of_all_methods {
 
 using engine::slow_first;
-using engine::steps_of;
 
 namespace {
 
@@ -63,43 +61,39 @@ class Samples final : public Observer {
 };
 
 Told told(Job& job, const StopRule& stop) {
-  const std::vector<double> all = in_child([&] {
-    job.stop = stop;
-    Samples samples;
-    StepLog log(0, job.workers());
-    SimulationOptions options;
-    options.observers = {&samples, &log};
-    options.draws = true;
-    const SimulationResult result = simulate(job, options);
-    const RunRecord& record = result.record;
-    std::vector<double> out = {static_cast<double>(log.rows().size()),
-                               static_cast<double>(record.series.size()),
-                               static_cast<double>(record.workers.size()), record.end_s,
-                               record.evaluations.empty() ? -1 : record.evaluations.back().time_s};
-    double breakdown = 0, iteration = 0, drawn_s = 0;
-    for (const MetricValue& metric : metric_values(record, job)) {
-      if (metric.name == "iteration_time_mean_s") iteration = metric.value;
-      for (const ActivityInfo& each : activities())
-        if (metric.name == activity_metric(each.activity)) breakdown += metric.value;
-    }
-    for (const TimelineEvent& event : result.timeline.events()) drawn_s = std::max(drawn_s, event.end_s);
-    out.insert(out.end(), {breakdown, iteration, drawn_s});
-    for (std::size_t i = 0; i < log.rows().size(); ++i) {
-      const StepRow& row = log.rows()[i];
-      out.insert(out.end(),
-                 {static_cast<double>(row.worker), row.end_s, samples.ended[i], booked_s(row.activity_s)});
-    }
-    for (const SeriesPoint& point : record.series) out.insert(out.end(), {point.time_s, point.train_loss});
-    for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
-      const WorkerRecord& worker = record.workers[rank];
-      const bool evaluated = !record.evaluations.empty();
-      out.insert(
-          out.end(),
-          {static_cast<double>(worker.steps), worker.end_s, worker.samples, booked_s(worker.activity_s),
-           evaluated ? static_cast<double>(record.evaluations.back().worker_steps[rank]) : -1});
-    }
-    return out;
-  });
+  job.stop = stop;
+  Samples samples;
+  StepLog log(0, job.workers());
+  SimulationOptions options;
+  options.observers = {&samples, &log};
+  options.timeline = true;
+  const SimulationResult result = simulate(job, options);
+  const RunRecord& record = result.record;
+  std::vector<double> all = {static_cast<double>(log.rows().size()),
+                             static_cast<double>(record.series.size()),
+                             static_cast<double>(record.workers.size()), record.end_s,
+                             record.evaluations.empty() ? -1 : record.evaluations.back().time_s};
+  double breakdown = 0, iteration = 0, drawn_s = 0;
+  for (const MetricValue& metric : metric_values(record, job)) {
+    if (metric.name == "iteration_time_mean_s") iteration = metric.value;
+    for (const ActivityInfo& each : activities())
+      if (metric.name == activity_metric(each.activity)) breakdown += metric.value;
+  }
+  for (const TimelineEvent& event : result.timeline.events()) drawn_s = std::max(drawn_s, event.end_s);
+  all.insert(all.end(), {breakdown, iteration, drawn_s});
+  for (std::size_t i = 0; i < log.rows().size(); ++i) {
+    const StepRow& row = log.rows()[i];
+    all.insert(all.end(),
+               {static_cast<double>(row.worker), row.end_s, samples.ended[i], booked_s(row.activity_s)});
+  }
+  for (const SeriesPoint& point : record.series) all.insert(all.end(), {point.time_s, point.train_loss});
+  for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
+    const WorkerRecord& worker = record.workers[rank];
+    const bool evaluated = !record.evaluations.empty();
+    all.insert(all.end(),
+               {static_cast<double>(worker.steps), worker.end_s, worker.samples, booked_s(worker.activity_s),
+                evaluated ? static_cast<double>(record.evaluations.back().worker_steps[rank]) : -1});
+  }
   Told run;
   auto next = all.begin();
   const auto take = [&next] { return *next++; };
@@ -221,14 +215,12 @@ TEST_CASE("without exchanges a worker has the steps that fit, however rarely it 
   // Steps of 0.25 s, of rank 0 1 s; until 10 s 40 and 10 of them. By t all together 7 floor(4 t) + floor(t):
   // 159 at 5.5 s, 166 at 5.75 s.
   const auto run = [](const std::string& name, const Json& options, double time_s, double samples) {
-    return in_child([&] {
-      Job job = slow_first(name, 4, options);
-      job.stop = {.time_s = time_s, .samples = samples};
-      const RunRecord record = simulate_job(job);
-      std::vector<double> all = steps_of(record);
-      all.push_back(record.end_s);
-      return all;
-    });
+    Job job = slow_first(name, 4, options);
+    job.stop = {.time_s = time_s, .samples = samples};
+    const RunRecord record = simulate_job(job);
+    std::vector<double> all = steps_of(record);
+    all.push_back(record.end_s);
+    return all;
   };
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const std::vector<std::pair<std::string, Json>> methods = {{"diloco", {{"inner_steps", 500}}},
@@ -257,14 +249,11 @@ TEST_CASE("N steps end at an instant too: at a tie AD-PSGD is evaluated with all
     job.record.evaluate_every = 5;
     return job;
   };
-  const std::vector<double> found = in_child([&] {
-    const RunRecord record = simulate_job(make());
-    std::vector<double> all = {record.end_s};
-    for (const EvaluationPoint& point : record.evaluations)
-      all.insert(all.end(), {point.time_s, static_cast<double>(point.worker_steps[0]),
-                             static_cast<double>(point.worker_steps[7]), point.test_loss});
-    return all;
-  });
+  const RunRecord record = simulate_job(make());
+  std::vector<double> found = {record.end_s};
+  for (const EvaluationPoint& point : record.evaluations)
+    found.insert(found.end(), {point.time_s, static_cast<double>(point.worker_steps[0]),
+                               static_cast<double>(point.worker_steps[7]), point.test_loss});
   const Job job = make();
   const auto loss_after = [&](std::uint64_t slow, std::uint64_t fast) {
     std::vector<float> mean(job.learner->parameters(), 0.0F);
@@ -286,40 +275,36 @@ TEST_CASE("N steps end at an instant too: at a tie AD-PSGD is evaluated with all
 }
 
 TEST_CASE("a run that is over before any step has ended has the models that it began with") {
-  const std::vector<double> numbers = in_child([] {
-    Job job = slow_first("allreduce_sgd", 4);
-    add_learner(job, 8, 512);
-    job.stop = {.time_s = 1e-9};
-    const RunRecord record = simulate_job(job);
-    const bool initial =
-        record.evaluations.size() == 1 &&
-        record.evaluations[0].test_loss == job.learner->evaluate_test(job.learner->initial_parameters()).loss;
-    double parts = 0;
-    for (const MetricValue& metric : metric_values(record, job))
-      parts += metric.name.ends_with("_mean_s") ? 1 : 0;
-    return std::vector<double>{record.end_s, static_cast<double>(record.series.size()), initial ? 1.0 : 0,
-                               parts};
-  });
+  Job job = slow_first("allreduce_sgd", 4);
+  add_learner(job, 8, 512);
+  job.stop = {.time_s = 1e-9};
+  const RunRecord record = simulate_job(job);
+  const bool initial =
+      record.evaluations.size() == 1 &&
+      record.evaluations[0].test_loss == job.learner->evaluate_test(job.learner->initial_parameters()).loss;
+  double parts = 0;
+  for (const MetricValue& metric : metric_values(record, job))
+    parts += metric.name.ends_with("_mean_s") ? 1 : 0;
+  const std::vector<double> numbers = {record.end_s, static_cast<double>(record.series.size()),
+                                       initial ? 1.0 : 0, parts};
   CHECK(numbers == std::vector<double>{1e-9, 0, 1, 0});
 }
 
 TEST_CASE("crashes count until the end, and what they cost") {
   // Steps of 1 s; at 2.5 s a crash, from which the worker is back 10 s later, with half a second to do again.
   const auto numbers = [](double end_s) {
-    return in_child([=] {
-      Job job = scripted_job(star(1, 0, 1e9), [](Worker& worker) {
-        while (worker.next_step()) worker.compute().gradient();
-      });
-      job.workload.layers.front().forward_s = 0.4;
-      job.workload.layers.front().backward_s = 0.6;
-      job.failures.crashes = {{0, 2.5}};
-      job.failures.restart_s = 10;
-      job.stop = {.time_s = end_s};
-      const RunRecord record = simulate_job(job);
-      std::vector<double> all = {record.end_s, static_cast<double>(record.workers[0].steps)};
-      for (const char* name : {"crashes", "lost_work_s", "downtime_s"}) all.push_back(record.extra.at(name));
-      return all;
+    Job job = scripted_job(star(1, 0, 1e9), [](Worker& worker) {
+      while (worker.next_step()) worker.compute().gradient();
     });
+    job.workload.layers.front().forward_s = 0.4;
+    job.workload.layers.front().backward_s = 0.6;
+    job.failures.crashes = {{0, 2.5}};
+    job.failures.restart_s = 10;
+    job.stop = {.time_s = end_s};
+    const RunRecord record = simulate_job(job);
+    std::vector<double> all = {record.end_s, static_cast<double>(record.workers[0].steps)};
+    for (const char* name : {"crashes", "lost_work_s", "downtime_s"}) all.push_back(record.extra.at(name));
+    return all;
   };
   CHECK(numbers(2.25) == std::vector<double>{2.25, 2, 0, 0, 0});
   CHECK(numbers(8) == std::vector<double>{8, 2, 1, 0.5, 5.5});

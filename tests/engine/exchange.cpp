@@ -2,13 +2,9 @@
 // SimGrid message by message.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "algorithms/exchange.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 #include "topologies/graphs/graph.hpp"
 
@@ -25,23 +21,21 @@ LogicalGraph graph_of(const std::string& name, int workers) {
 /// When each rank has what it waits for, in one exchange that rank r reaches at `arrivals_s[r]`.
 std::vector<double> ends(const LogicalGraph& graph, const std::vector<double>& arrivals_s, Coupling coupling,
                          Fidelity fidelity) {
-  return in_child([&] {
-    std::vector<double> end_s(arrivals_s.size());
-    const Exchange exchange({.name = "test", .ranks = graph.workers, .bytes = kBytes, .coupling = coupling},
-                            edge_messages(graph),
-                            [](Executor&, std::int32_t, const std::vector<Tensor>&) { return Tensor{}; });
-    Job job = scripted_job(star(graph.workers, kAlpha_s, kBps), [&](Worker& worker) {
-      const auto rank = static_cast<std::size_t>(worker.rank());
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, arrivals_s[rank]);
-        exchange.run(worker, {});
-        end_s[rank] = worker.now();
-      }
-    });
-    job.network.fidelity = fidelity;
-    simulate_job(job);
-    return end_s;
+  std::vector<double> end_s(arrivals_s.size());
+  const Exchange exchange({.name = "test", .ranks = graph.workers, .bytes = kBytes, .coupling = coupling},
+                          edge_messages(graph),
+                          [](Executor&, std::int32_t, const std::vector<Tensor>&) { return Tensor{}; });
+  Job job = scripted_job(star(graph.workers, kAlpha_s, kBps), [&](Worker& worker) {
+    const auto rank = static_cast<std::size_t>(worker.rank());
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, arrivals_s[rank]);
+      exchange.run(worker, {});
+      end_s[rank] = worker.now();
+    }
   });
+  job.network.fidelity = fidelity;
+  simulate_job(job);
+  return end_s;
 }
 
 /// How long each rank waits for others in one exchange, without the time of messages.
@@ -58,7 +52,7 @@ std::vector<double> waits(const LogicalGraph& graph, const std::vector<double>& 
   job.network.fidelity = fidelity;
   std::vector<double> waited;
   for (const WorkerRecord& worker : simulate_job(job).workers)
-    waited.push_back(worker.activity_s[static_cast<std::size_t>(Activity::wait)]);
+    waited.push_back(spent_s(worker, Activity::wait));
   return waited;
 }
 
@@ -112,8 +106,7 @@ TEST_CASE("a rank waits for its neighbours' arrivals, and no longer: from then o
   for (const Fidelity fidelity :
        {Fidelity::automatic, Fidelity::steps, Fidelity::flows, Fidelity::messages}) {
     CAPTURE(fidelity_name(fidelity));
-    const std::vector<double> waited =
-        in_child([&] { return waits(graph_of("ring", 6), arrivals_s, fidelity); });
+    const std::vector<double> waited = waits(graph_of("ring", 6), arrivals_s, fidelity);
     for (std::size_t rank = 0; rank < waits_s.size(); ++rank) {
       CAPTURE(rank);
       CHECK(waited[rank] == doctest::Approx(waits_s[rank]).epsilon(1e-9));

@@ -12,7 +12,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 #include "topologies/topology.hpp"
 
@@ -126,25 +125,23 @@ Job job_of(const Case& given, std::function<void(Worker&)> body) {
 
 // Ends by rank and operation, of five operations in a row. Skew is drawn anew before each of them.
 std::vector<double> ends(const Case& given, Fidelity fidelity, double skew_s) {
-  return in_child([&] {
-    std::vector<double> all(static_cast<std::size_t>(kOperations * given.ranks));
-    const bool two_rings = given.schedule == std::string("two rings");
-    Job job = job_of(given, [&](Worker& worker) {
-      const auto rank = static_cast<std::uint32_t>(worker.rank());
-      auto collective = timed<AllReduce>(1e7, two_rings ? "ring" : given.schedule);
-      if (two_rings) collective.group = worker.collectives().group(ring_of(worker.rank(), given.ranks));
-      while (worker.next_step()) {
-        for (std::uint64_t operation = 0; operation < kOperations; ++operation) {
-          worker.compute().spend(Activity::compute, skew_s * uniform(rank, 10 + operation));
-          worker.wait(worker.collectives().start(collective));
-          all[std::size_t{kOperations} * rank + operation] = worker.now();
-        }
+  std::vector<double> all(static_cast<std::size_t>(kOperations * given.ranks));
+  const bool two_rings = given.schedule == std::string("two rings");
+  Job job = job_of(given, [&](Worker& worker) {
+    const auto rank = static_cast<std::uint32_t>(worker.rank());
+    auto collective = timed<AllReduce>(1e7, two_rings ? "ring" : given.schedule);
+    if (two_rings) collective.group = worker.collectives().group(ring_of(worker.rank(), given.ranks));
+    while (worker.next_step()) {
+      for (std::uint64_t operation = 0; operation < kOperations; ++operation) {
+        worker.compute().spend(Activity::compute, skew_s * uniform(rank, 10 + operation));
+        worker.wait(worker.collectives().start(collective));
+        all[std::size_t{kOperations} * rank + operation] = worker.now();
       }
-    });
-    job.network.fidelity = fidelity;
-    simulate_job(job);
-    return all;
+    }
   });
+  job.network.fidelity = fidelity;
+  simulate_job(job);
+  return all;
 }
 
 struct Errors {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/roles/compute.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::engine_interference {
@@ -40,9 +39,7 @@ Job job_with(double share, std::function<void(Worker&)> body, int gpus = 2) {
   return job;
 }
 
-double end_of(const std::function<Job()>& make) {
-  return in_child([&] { return std::vector<double>{simulate_job(make()).end_s}; }).front();
-}
+double end_of(const std::function<Job()>& make) { return simulate_job(make()).end_s; }
 double end_of(double share, const std::function<void(Worker&)>& body, int gpus = 2) {
   return end_of([&] { return job_with(share, body, gpus); });
 }

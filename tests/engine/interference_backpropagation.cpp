@@ -6,12 +6,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "sim/base/random.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 #include "topologies/topology.hpp"
 
@@ -66,23 +63,18 @@ double modelled_step_s(const Setting& setting) {
 
 double simulated_step_s(const Setting& setting, Fidelity fidelity) {
   constexpr int kSteps = 3;
-  return in_child([&] {
-           Network network;
-           for (const TopologyPlugin& plugin : topology_plugins())
-             if (plugin.info.name == "star")
-               network = plugin.make(Json::object(), NodeShape{setting.nodes, 4, 1 / kGpu, 0,
-                                                               1 / setting.nic_s_per_byte, 0, 1});
-           Job job = scripted_job(std::move(network), nullptr);
-           job.cluster.gpus_per_node = 4;
-           job.cluster.nodes = setting.nodes;
-           job.cluster.device.communication_share = setting.share;
-           job.workload.layers = layers();
-           job.network.fidelity = fidelity;
-           job.stop.steps = kSteps;
-           use_algorithm(job, "allreduce_sgd", {{"fusion", setting.fused ? "all" : "none"}});
-           return std::vector<double>{simulate_job(job).end_s / kSteps};
-         })
-      .front();
+  Job job = scripted_job(
+      find_plugin(topology_plugins(), "star", "topology")
+          .make(Json::object(), NodeShape{setting.nodes, 4, 1 / kGpu, 0, 1 / setting.nic_s_per_byte, 0, 1}),
+      nullptr);
+  job.cluster.gpus_per_node = 4;
+  job.cluster.nodes = setting.nodes;
+  job.cluster.device.communication_share = setting.share;
+  job.workload.layers = layers();
+  job.network.fidelity = fidelity;
+  job.stop.steps = kSteps;
+  use_algorithm(job, "allreduce_sgd", {{"fusion", setting.fused ? "all" : "none"}});
+  return simulate_job(job).end_s / kSteps;
 }
 
 }  // namespace

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "sim/algorithm.hpp"
 #include "sim/engine/simulate.hpp"
 #include "sim/recording/metrics.hpp"
 #include "sim/roles/collectives.hpp"
-#include "sim/roles/lockstep.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::engine_lockstep {
@@ -112,7 +112,7 @@ std::string text_of(const WorkerRecord& worker) {
 
 /// `listen`: to all ranks, with Everything; else nobody does but ledgers and, where it draws, a timeline of
 /// the first ranks.
-Ran run(const Json& scenario, bool hide, bool listen, bool draws = true) {
+Ran run(const Json& scenario, bool hide, bool listen, bool timeline = true) {
   const Folder folder;
   Job job = make_job(load_scenario(folder.write_json("s.json", scenario)));
   const ByFibers* hidden = nullptr;
@@ -127,7 +127,7 @@ Ran run(const Json& scenario, bool hide, bool listen, bool draws = true) {
   Everything everything;
   SimulationOptions options;
   if (listen) options.observers = {&everything};
-  options.draws = draws;
+  options.timeline = timeline;
   const SimulationResult result = simulate(job, options);
   Ran ran{std::move(everything.lines), {}, {}, hidden != nullptr && hidden->fibers_ran, runs};
   for (const WorkerRecord& worker : result.record.workers) ran.workers.push_back(text_of(worker));

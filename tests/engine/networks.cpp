@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 #include "topologies/topology.hpp"
 
@@ -27,20 +26,17 @@ NodeShape nodes(int count) {
 
 /// When the last of all ranks has ended one all-reduce.
 double time_of(const Json& topology, const NodeShape& shape, Fidelity fidelity, const std::string& schedule) {
-  const std::vector<double> ends = in_child([&] {
-    std::vector<double> all(static_cast<std::size_t>(shape.nodes * shape.gpus_per_node));
-    Job job = scripted_job(network(topology, shape), [&](Worker& worker) {
-      while (worker.next_step()) {
-        worker.wait(worker.collectives().start(timed<AllReduce>(kBytes, schedule)));
-        all[static_cast<std::size_t>(worker.rank())] = worker.now();
-      }
-    });
-    job.cluster.gpus_per_node = shape.gpus_per_node;
-    job.cluster.nodes = shape.nodes;
-    job.network.fidelity = fidelity;
-    simulate_job(job);
-    return all;
+  std::vector<double> ends(static_cast<std::size_t>(shape.nodes * shape.gpus_per_node));
+  Job job = scripted_job(network(topology, shape), [&](Worker& worker) {
+    while (worker.next_step()) {
+      worker.wait(worker.collectives().start(timed<AllReduce>(kBytes, schedule)));
+      ends[static_cast<std::size_t>(worker.rank())] = worker.now();
+    }
   });
+  job.cluster.gpus_per_node = shape.gpus_per_node;
+  job.cluster.nodes = shape.nodes;
+  job.network.fidelity = fidelity;
+  simulate_job(job);
   return *std::max_element(ends.begin(), ends.end());
 }
 

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::engine_overlap {
@@ -27,15 +26,11 @@ struct Seen {
 };
 
 Seen run(const std::function<Job()>& make) {
-  const std::vector<double> numbers = in_child([&] {
-    const RunRecord record = simulate_job(make());
-    const auto& activity = record.workers[0].activity_s;
-    const auto part = [&](Activity which) { return activity[static_cast<std::size_t>(which)]; };
-    return std::vector<double>{
-        record.end_s, part(Activity::compute), part(Activity::communication), part(Activity::wait),
-        std::accumulate(activity.begin(), activity.end(), 0.0) - record.workers[0].end_s};
-  });
-  return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+  const RunRecord record = simulate_job(make());
+  const auto& activity = record.workers[0].activity_s;
+  const auto part = [&](Activity which) { return activity[static_cast<std::size_t>(which)]; };
+  return {record.end_s, part(Activity::compute), part(Activity::communication), part(Activity::wait),
+          std::accumulate(activity.begin(), activity.end(), 0.0) - record.workers[0].end_s};
 }
 
 }  // namespace

@@ -11,12 +11,6 @@
 
 namespace simsgd::test::engine {
 
-inline std::vector<double> steps_of(const RunRecord& record) {
-  std::vector<double> steps;
-  for (const WorkerRecord& worker : record.workers) steps.push_back(static_cast<double>(worker.steps));
-  return steps;
-}
-
 /// One ResNet-like layer of 0.25 s, 8 workers, the first of them so much slower.
 inline Job slow_first(const std::string& algorithm, double factor, const Json& parameters = Json::object()) {
   Job job = scripted_job(star(8, 1e-6, 12.5e9), nullptr, 25e6);

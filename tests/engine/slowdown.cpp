@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::engine_slowdown {
@@ -18,19 +17,15 @@ struct Seen {
 
 // Two workers that run `body`; an all-reduce of 1 GB takes 1 s.
 Seen run(double slowdown, const std::function<void(Worker&)>& body, double tensor_s = 0) {
-  const std::vector<double> numbers = in_child([&] {
-    Job job = scripted_job(star(2, 0, 1e9), [&body](Worker& worker) {
-      while (worker.next_step()) body(worker);
-    });
-    job.cluster.device.communication_slowdown = slowdown;
-    job.cluster.host.tensor_s = tensor_s;
-    const WorkerRecord worker = simulate_job(job).workers[0];
-    const auto part = [&](Activity which) { return worker.activity_s[static_cast<std::size_t>(which)]; };
-    return std::vector<double>{worker.end_s, part(Activity::inverse), part(Activity::communication),
-                               worker.exposed_s[static_cast<std::size_t>(Traffic::gradient)],
-                               part(Activity::host)};
+  Job job = scripted_job(star(2, 0, 1e9), [&body](Worker& worker) {
+    while (worker.next_step()) body(worker);
   });
-  return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+  job.cluster.device.communication_slowdown = slowdown;
+  job.cluster.host.tensor_s = tensor_s;
+  const WorkerRecord worker = simulate_job(job).workers[0];
+  const auto part = [&](Activity which) { return worker.activity_s[static_cast<std::size_t>(which)]; };
+  return {worker.end_s, part(Activity::inverse), part(Activity::communication),
+          worker.exposed_s[static_cast<std::size_t>(Traffic::gradient)], part(Activity::host)};
 }
 
 AllReduce one_second() { return timed<AllReduce>(1e9, "ring"); }

@@ -9,7 +9,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 
 #include "analysis/runner.hpp"
 #include "scenarios/language/scenario.hpp"
@@ -22,9 +21,6 @@
 namespace simsgd::test::generator_generated {
 
 namespace {
-
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
 
 enum Ending : int { refused, ran, failed, cut_short, endings };
 

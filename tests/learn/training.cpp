@@ -1,7 +1,6 @@
 // The parts together: models that learn what they should.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

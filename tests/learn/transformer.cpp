@@ -6,7 +6,6 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "sim/learn/gradient.hpp"
 #include "sim/learn/models/transformer.hpp"

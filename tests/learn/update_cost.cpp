@@ -6,7 +6,7 @@
 #include "sim/cluster/device.hpp"
 #include "sim/learn/optimizer.hpp"
 #include "sim/learn/optimizers/registry.hpp"
-#include "sim/step_cost.hpp"
+#include "sim/roles/compute.hpp"
 
 namespace simsgd::test::learn_update_cost {
 

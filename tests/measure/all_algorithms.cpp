@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "algorithms/plugin.hpp"
 #include "measure/packing.hpp"
@@ -241,8 +240,7 @@ TEST_CASE("emulated computing changes no value, stragglers and filled messages o
     // To both neighbours on the ring of four, though three could hear.
     if (std::string(name) == "d_psgd")
       for (const WorkerRecord& worker : real.record.workers)
-        CHECK(worker.bytes_sent[static_cast<std::size_t>(Traffic::model)] ==
-              doctest::Approx(20 * 2 * 20000).epsilon(1e-12));
+        CHECK(sent_bytes(worker, Traffic::model) == doctest::Approx(20 * 2 * 20000).epsilon(1e-12));
   }
 }
 

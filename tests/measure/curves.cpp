@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/measure/run_command.hpp"
+#include "tests/support/fashion_mnist.hpp"
 
 namespace simsgd::test::measure_curves {
 
@@ -27,12 +27,6 @@ constexpr const char* kScenario = R"({
   "record": {"evaluate_every": 80}
 })";
 
-bool data_is_missing() {
-  if (std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) return false;
-  MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
-  return true;
-}
-
 json document(const Ran& ran) {
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
@@ -52,7 +46,7 @@ double difference(const json& simulated, const json& real, const char* key) {
 }
 
 void check_same_learning(const std::string& algorithm) {
-  if (data_is_missing()) return;
+  if (fashion_mnist_is_missing()) return;
   for (const int ranks : {1, 2, 4}) {
     CAPTURE(algorithm);
     CAPTURE(ranks);

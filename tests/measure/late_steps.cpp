@@ -57,7 +57,7 @@ TEST_CASE("what ends after the last step that was needed does not count, on no r
   CHECK(mine.late.after(over_s) == late[rank]);
   CHECK(record.end_s == end_s[rank]);
   CHECK(record.samples == 4.0 * static_cast<double>(steps[rank]));
-  CHECK(record.activity_s[static_cast<std::size_t>(Activity::compute)] == computed_s[rank]);
+  CHECK(spent_s(record, Activity::compute) == computed_s[rank]);
   // Of the step that was cut: computed half of its time, at most until the end.
   CHECK(record.unfinished_busy_s == unfinished_s[rank]);
   // Ages stay: others used this rank meanwhile.

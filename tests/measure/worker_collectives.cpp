@@ -64,8 +64,7 @@ TEST_CASE("an all_to_all sends to each rank its part alone") {
   worker.next_step();
   const RunRecord record = worker.finish();
   // Two thirds of 12,000 bytes.
-  for (const WorkerRecord& each : record.workers)
-    CHECK(each.bytes_sent[static_cast<std::size_t>(Traffic::gradient)] == 8000);
+  for (const WorkerRecord& each : record.workers) CHECK(sent_bytes(each, Traffic::gradient) == 8000);
 }
 
 TEST_CASE("predictions are those of the scenario's cluster: a ring takes 2 (P-1) (alpha + m/P beta)") {

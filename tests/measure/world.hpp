@@ -5,8 +5,8 @@
 #pragma push_macro("CHECK")  // doctest's; the product has one of its own
 #undef CHECK
 #include "measure/mpi_worker.hpp"
-#pragma pop_macro("CHECK")
 #include "tests/support/jobs.hpp"
+#pragma pop_macro("CHECK")
 
 namespace simsgd::test {
 

@@ -20,7 +20,6 @@ namespace simsgd::test::report_one_run {
 namespace {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 Json learning_scenario() {
   Json scenario = small_scenario();

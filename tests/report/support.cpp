@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 #include <zlib.h>
 
-#include <cmath>
-
 #include "scenarios/language/axis_values.hpp"
 
 namespace simsgd::test {

@@ -2,15 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/recording/learning_curve.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::results_curves {
-
-using OrderedJson = nlohmann::ordered_json;
 
 TEST_CASE("a series has a member for each column, and null where it has no value") {
   RunRecord record;

@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
-
 #include "tests/scenarios/record.hpp"
 
 namespace simsgd::test::results_document {

@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
-
 namespace simsgd::test::results_expected {
 
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sim/activities.hpp"
 #include "sim/base/quantiles.hpp"
+#include "sim/record.hpp"
 #include "sim/recording/ledger.hpp"
 #include "tests/scenarios/record.hpp"
 

@@ -22,8 +22,6 @@ namespace simsgd::test::results_recorded {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr int kSteps = 12;  // of a committed scenario: wagma's period is 10
 constexpr double kRelative = 1e-12;
 constexpr double kAbsolute = 1e-13;  // of what is a small difference of seconds

@@ -1,12 +1,11 @@
 #include "results/summary.hpp"
+#include "sim/base/field.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 namespace simsgd::test::results_summary {
-
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 

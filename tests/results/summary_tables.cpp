@@ -1,12 +1,11 @@
 #include "results/summary.hpp"
+#include "sim/base/field.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 namespace simsgd::test::results_summary_tables {
-
-using OrderedJson = nlohmann::ordered_json;
 
 TEST_CASE("what an algorithm decided is shown as tables, numbers with separators") {
   const auto document = OrderedJson::parse(R"({"tables": {"factor_groups": {

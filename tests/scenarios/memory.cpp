@@ -1,7 +1,6 @@
 // What training ResNet-50 needs of a GPU, part by part, by formulas over its layers.
 #include <doctest/doctest.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"

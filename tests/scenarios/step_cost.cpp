@@ -8,7 +8,6 @@
 #include "analysis/runner.hpp"
 #include "sim/workload.hpp"
 #include "tests/scenarios/support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::scenarios_step_cost {
 
@@ -56,10 +55,8 @@ std::vector<Note> notes_of(const Json& scenario) {
 }
 
 double metric(const Json& scenario, const char* name) {
-  return in_child([&] {
-    const RunOutcome outcome = run_scenario(load(scenario), {});
-    return std::vector<double>{outcome.document["metrics"][name].get<double>()};
-  })[0];
+  const RunOutcome outcome = run_scenario(load(scenario), {});
+  return outcome.document["metrics"][name].get<double>();
 }
 
 }  // namespace

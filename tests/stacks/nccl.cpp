@@ -56,9 +56,7 @@ struct Machine {
   }
   Cluster cluster() const {
     const NodeShape shape{nodes, gpus, link_Bps, 0, nic_Bps, 0, 1};
-    for (const TopologyPlugin& plugin : topology_plugins())
-      if (plugin.info.name == "star") return cluster_on(plugin.make(Json::object(), shape), gpus);
-    return {};
+    return cluster_on(find_plugin(topology_plugins(), "star", "topology").make(Json::object(), shape), gpus);
   }
 };
 
@@ -299,9 +297,8 @@ TEST_CASE("reduction in the switches of several nodes takes what is slower, insi
       CAPTURE(nic_Bps);
       const int gpus = 4, levels = static_cast<int>(std::log2(nodes));
       const NodeShape shape{nodes, gpus, 450e9, 0, nic_Bps, 0, gpus};
-      Cluster cluster;
-      for (const TopologyPlugin& plugin : topology_plugins())
-        if (plugin.info.name == "star") cluster = cluster_on(plugin.make(Json::object(), shape), gpus);
+      const Cluster cluster =
+          cluster_on(find_plugin(topology_plugins(), "star", "topology").make(Json::object(), shape), gpus);
       const StackContext context{.gpu_link_Bps = 450e9,
                                  .nic_Bps = nic_Bps,
                                  .workers = nodes * gpus,
@@ -330,9 +327,8 @@ TEST_CASE("reduction in the switches of several nodes takes what is slower, insi
 TEST_CASE("a ring's and a tree's messages between nodes are spread over as many NICs as have a GPU") {
   const int gpus = 4;
   const NodeShape shape{2, gpus, 450e9, 0, 25e9, 0, gpus};
-  Cluster cluster;
-  for (const TopologyPlugin& plugin : topology_plugins())
-    if (plugin.info.name == "star") cluster = cluster_on(plugin.make(Json::object(), shape), gpus);
+  const Cluster cluster =
+      cluster_on(find_plugin(topology_plugins(), "star", "topology").make(Json::object(), shape), gpus);
   const StackContext context{
       .gpu_link_Bps = 450e9, .nic_Bps = 25e9, .workers = 8, .gpus_per_node = gpus, .nics = gpus};
   const CollectivePolicies policies{
@@ -415,9 +411,8 @@ TEST_CASE("GPUs without a path to each other share the host's memory") {
     CAPTURE(gpus);
     NodeShape shape{1, gpus, 24e9, 0, 25e9, 0, 1};
     shape.host_memory_Bps = 20e9;
-    Cluster cluster;
-    for (const TopologyPlugin& plugin : topology_plugins())
-      if (plugin.info.name == "star") cluster = cluster_on(plugin.make(Json::object(), shape), gpus);
+    const Cluster cluster =
+        cluster_on(find_plugin(topology_plugins(), "star", "topology").make(Json::object(), shape), gpus);
     const Plan plan = plan_by_policy({{CollectiveOp::all_reduce, CollectivePolicy::of("ring")}}, cluster,
                                      all_ranks(cluster), {CollectiveOp::all_reduce, 1e9, 0, 1, ""});
     // Of each of 2 (P-1) steps P messages of m/P cross it.

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/stacks/support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::stacks_stack_costs {
 
@@ -25,19 +24,17 @@ TEST_CASE("predictions are what an operation takes that everybody hands over at 
       CAPTURE(stack.dump());
       CAPTURE(bytes);
       for (const Fidelity fidelity : kFidelities) {
-        const std::vector<double> both = in_child([&] {
-          double predicted = 0;
-          Job job = scripted_job(star(4, kAlpha_s, kBps), [&](Worker& worker) {
-            while (worker.next_step()) {
-              predicted = worker.collectives().predict(sum_of_bytes(bytes));
-              worker.collectives().run(sum_of_bytes(bytes));
-            }
-          });
-          job.network.fidelity = fidelity;
-          use_stack(job, stack);
-          return std::vector<double>{simulate_job(job).end_s, predicted};
+        double predicted = 0;
+        Job job = scripted_job(star(4, kAlpha_s, kBps), [&](Worker& worker) {
+          while (worker.next_step()) {
+            predicted = worker.collectives().predict(sum_of_bytes(bytes));
+            worker.collectives().run(sum_of_bytes(bytes));
+          }
         });
-        CHECK(both[0] == Approx(both[1]).epsilon(1e-9));
+        job.network.fidelity = fidelity;
+        use_stack(job, stack);
+        const double end_s = simulate_job(job).end_s;
+        CHECK(end_s == Approx(predicted).epsilon(1e-9));
       }
     }
 }
@@ -45,16 +42,13 @@ TEST_CASE("predictions are what an operation takes that everybody hands over at 
 namespace {
 
 double nccl_s(const Json& more, double bytes, int workers) {
-  return in_child([&] {
-           Job job = scripted_job(star(workers, 0, kBps), [&](Worker& worker) {
-             while (worker.next_step()) worker.collectives().run(sum_of_bytes(bytes));
-           });
-           Json stack = more;
-           stack["name"] = "nccl";
-           use_stack(job, stack);
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
+  Job job = scripted_job(star(workers, 0, kBps), [&](Worker& worker) {
+    while (worker.next_step()) worker.collectives().run(sum_of_bytes(bytes));
+  });
+  Json stack = more;
+  stack["name"] = "nccl";
+  use_stack(job, stack);
+  return simulate_job(job).end_s;
 }
 
 }  // namespace
@@ -81,20 +75,17 @@ TEST_CASE("a negotiated operation slows computing from its tick on, as long as i
   // Slowdown 1. Each tensor of 1 MB after 1 ms of computing, then 10 ms more, cycle 5 ms.
   // One: 4 ms until the tick, 0.6 of 1.2 ms beside it, 5.4 ms after 6.2. Two: 3, 1.1 of 2.2, 5.9 after 7.2.
   for (const int tensors : {1, 2}) {
-    const std::vector<double> ends = in_child([&] {
-      Job job = scripted_job(star(2, kAlpha_s, kBps), [&](Worker& worker) {
-        while (worker.next_step()) {
-          for (int k = 0; k < tensors; ++k) {
-            worker.compute().spend(Activity::compute, 1e-3);
-            worker.collectives().start(sum_of_bytes(1e6));
-          }
-          worker.compute().spend(Activity::compute, 10e-3);
+    Job job = scripted_job(star(2, kAlpha_s, kBps), [&](Worker& worker) {
+      while (worker.next_step()) {
+        for (int k = 0; k < tensors; ++k) {
+          worker.compute().spend(Activity::compute, 1e-3);
+          worker.collectives().start(sum_of_bytes(1e6));
         }
-      });
-      use_stack(job, {{"name", "horovod"}, {"slowdown", 1}});
-      return std::vector<double>{simulate_job(job).workers[0].end_s};
+        worker.compute().spend(Activity::compute, 10e-3);
+      }
     });
-    CHECK(ends[0] == Approx(tensors == 1 ? 11.6e-3 : 13.1e-3).epsilon(1e-9));
+    use_stack(job, {{"name", "horovod"}, {"slowdown", 1}});
+    CHECK(simulate_job(job).workers[0].end_s == Approx(tensors == 1 ? 11.6e-3 : 13.1e-3).epsilon(1e-9));
   }
 }
 
@@ -114,26 +105,23 @@ struct Run {
 };
 
 Run run_through(const Json& stack, const std::string& algorithm, const Json& options) {
-  const std::vector<double> both = in_child([&] {
-    Job job = scripted_job(star(4, kAlpha_s, kBps), nullptr);
-    job.workload.layers = {};
-    for (const double parameters : {5e5, 1e6, 2.5e5, 1e3}) {
-      Layer layer;
-      layer.tensors = {parameters, 100};
-      layer.forward_s = 1e-3;
-      layer.backward_s = 2e-3;
-      job.workload.layers.push_back(layer);
-    }
-    use_stack(job, stack);
-    use_algorithm(job, algorithm, options);
-    job.stop.steps = 6;
-    const RunRecord record = simulate_job(job);
-    double bytes = 0;
-    for (const WorkerRecord& worker : record.workers)
-      for (const double sent : worker.bytes_sent) bytes += sent;
-    return std::vector<double>{record.end_s, bytes};
-  });
-  return {both[0], both[1]};
+  Job job = scripted_job(star(4, kAlpha_s, kBps), nullptr);
+  job.workload.layers = {};
+  for (const double parameters : {5e5, 1e6, 2.5e5, 1e3}) {
+    Layer layer;
+    layer.tensors = {parameters, 100};
+    layer.forward_s = 1e-3;
+    layer.backward_s = 2e-3;
+    job.workload.layers.push_back(layer);
+  }
+  use_stack(job, stack);
+  use_algorithm(job, algorithm, options);
+  job.stop.steps = 6;
+  const RunRecord record = simulate_job(job);
+  double bytes = 0;
+  for (const WorkerRecord& worker : record.workers)
+    for (const double sent : worker.bytes_sent) bytes += sent;
+  return {record.end_s, bytes};
 }
 
 }  // namespace

@@ -1,15 +1,13 @@
 // Communication stacks in the simulation: closed forms, laws, and the same at every fidelity.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "analysis/collective_bench.hpp"
 #include "tests/stacks/support.hpp"
 #include "tests/stacks/tensors.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::stacks_stacks {
 
@@ -35,21 +33,18 @@ namespace {
 
 // allreduce_sgd, of layers whose last tensors are ready first: end of a step.
 double step_s(const Json& stack, const Json& options = Json::object()) {
-  return in_child([&] {
-           Job job = scripted_job(star(2, kAlpha_s, kBps), nullptr);
-           job.workload.layers = {};
-           for (const double parameters : {5e5, 1e6, 2.5e5}) {
-             Layer layer;
-             layer.tensors = {parameters};
-             layer.forward_s = 1e-3;
-             layer.backward_s = 2e-3;
-             job.workload.layers.push_back(layer);
-           }
-           use_stack(job, stack);
-           use_algorithm(job, "allreduce_sgd", options);
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
+  Job job = scripted_job(star(2, kAlpha_s, kBps), nullptr);
+  job.workload.layers = {};
+  for (const double parameters : {5e5, 1e6, 2.5e5}) {
+    Layer layer;
+    layer.tensors = {parameters};
+    layer.forward_s = 1e-3;
+    layer.backward_s = 2e-3;
+    job.workload.layers.push_back(layer);
+  }
+  use_stack(job, stack);
+  use_algorithm(job, "allreduce_sgd", options);
+  return simulate_job(job).end_s;
 }
 
 }  // namespace
@@ -87,18 +82,14 @@ TEST_CASE("host buffers, launches, messages and copies are charged where they ha
 
 TEST_CASE("learning is the same through every stack") {
   const auto losses = [](const Json& stack) {
-    return in_child([&] {
-      Job job = scripted_job(star(4, kAlpha_s, kBps), nullptr, 4e5);
-      job.workload.layers.front().tensors = {1e5, 2e5, 5e4, 5e4};
-      job.workload.layers.front().backward_s = 1e-3;
-      add_learner(job, 16);
-      if (!stack.is_null()) use_stack(job, stack);
-      use_algorithm(job, "allreduce_sgd", {{"fusion", "none"}});
-      job.stop.steps = 20;
-      std::vector<double> all;
-      for (const SeriesPoint& point : simulate_job(job, 2).series) all.push_back(point.train_loss);
-      return all;
-    });
+    Job job = scripted_job(star(4, kAlpha_s, kBps), nullptr, 4e5);
+    job.workload.layers.front().tensors = {1e5, 2e5, 5e4, 5e4};
+    job.workload.layers.front().backward_s = 1e-3;
+    add_learner(job, 16);
+    if (!stack.is_null()) use_stack(job, stack);
+    use_algorithm(job, "allreduce_sgd", {{"fusion", "none"}});
+    job.stop.steps = 20;
+    return losses_of(simulate_job(job, 2));
   };
   const std::vector<double> plain = losses(nullptr);
   REQUIRE(plain.size() == 20);
@@ -111,39 +102,32 @@ TEST_CASE("learning is the same through every stack") {
 TEST_CASE("all operations are agreed on, groups have their own, and messages of an algorithm's own are not") {
   // Cycle 10 ms; a barrier handed over at 1 ms, 2 x 0.1 ms of messages between four; then a broadcast of the
   // first two, 1 MB, handed over at its end, at the tick after.
-  const std::vector<double> ends = in_child([] {
-    Job job = scripted_job(star(4, kAlpha_s, kBps), [](Worker& worker) {
-      while (worker.next_step()) {
-        worker.compute().spend(Activity::compute, 1e-3);
-        worker.collectives().run(Barrier());
-        if (worker.rank() > 1) continue;
-        Broadcast one;
-        one.group = worker.collectives().group({0, 1});
-        one.bytes = 1e6;
-        one.schedule = "tree";
-        worker.collectives().run(one);
-      }
-    });
-    use_stack(job, {{"name", "horovod"}, {"cycle", "10 ms"}});
-    const RunRecord record = simulate_job(job);
-    return std::vector<double>{record.workers[0].end_s, record.workers[3].end_s};
+  Job job = scripted_job(star(4, kAlpha_s, kBps), [](Worker& worker) {
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, 1e-3);
+      worker.collectives().run(Barrier());
+      if (worker.rank() > 1) continue;
+      Broadcast one;
+      one.group = worker.collectives().group({0, 1});
+      one.bytes = 1e6;
+      one.schedule = "tree";
+      worker.collectives().run(one);
+    }
   });
-  CHECK(ends[0] == Approx(20e-3 + 1e-4 + 1e-3).epsilon(1e-9));
-  CHECK(ends[1] == Approx(10e-3 + 2e-4).epsilon(1e-9));
+  use_stack(job, {{"name", "horovod"}, {"cycle", "10 ms"}});
+  const RunRecord record = simulate_job(job);
+  CHECK(record.workers[0].end_s == Approx(20e-3 + 1e-4 + 1e-3).epsilon(1e-9));
+  CHECK(record.workers[3].end_s == Approx(10e-3 + 2e-4).epsilon(1e-9));
 }
 
 TEST_CASE("an operation that somebody never hands over is told by name") {
-  const ChildResult result = run_in_child([] {
-    Job job = scripted_job(star(3, kAlpha_s, kBps), [](Worker& worker) {
-      while (worker.next_step())
-        if (worker.rank() != 1) worker.wait(worker.collectives().start(sum_of_bytes(1e6)));
-    });
-    use_stack(job, {{"name", "horovod"}});
-    simulate_job(job);
-    return std::vector<double>{};
+  Job job = scripted_job(star(3, kAlpha_s, kBps), [](Worker& worker) {
+    while (worker.next_step())
+      if (worker.rank() != 1) worker.wait(worker.collectives().start(sum_of_bytes(1e6)));
   });
-  CHECK(result.error.find("all_reduce among 3 is not agreed on (not handed over by: 1).") !=
-        std::string::npos);
+  use_stack(job, {{"name", "horovod"}});
+  const std::string error = refusal_of<std::exception>([&] { simulate_job(job); });
+  CHECK(error.find("all_reduce among 3 is not agreed on (not handed over by: 1).") != std::string::npos);
 }
 
 TEST_CASE("simsgd bench charges cycle and agreement as a run does whose steps are one operation each") {
@@ -165,18 +149,16 @@ TEST_CASE("simsgd bench charges cycle and agreement as a run does whose steps ar
         use_stack(job, horovod);
         return job;
       };
-      const double run_s =
-          in_child([&] { return std::vector<double>{simulate_job(job_of()).end_s}; }).front();
-      const double bench_s =
-          in_child([&] {
-            const Job job = job_of();
-            BenchSettings settings;
-            settings.collectives = job.network.collectives;
-            settings.fidelity = fidelity;
-            settings.sizes_bytes = {1e6};
-            settings.iterations = steps;
-            return std::vector<double>{bench_collective(job.cluster, settings).rows.front().time_s};
-          }).front();
+      const double run_s = simulate_job(job_of()).end_s;
+      const double bench_s = [&] {
+        const Job job = job_of();
+        BenchSettings settings;
+        settings.collectives = job.network.collectives;
+        settings.fidelity = fidelity;
+        settings.sizes_bytes = {1e6};
+        settings.iterations = steps;
+        return bench_collective(job.cluster, settings).rows.front().time_s;
+      }();
       CHECK(bench_s * steps == Approx(run_s).epsilon(1e-9));
       CHECK(run_s == Approx((steps - 1) * 2e-3 + 1.52e-3).epsilon(1e-9));
     }

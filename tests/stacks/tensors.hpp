@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tests/stacks/support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::stacks {
 
@@ -32,23 +31,20 @@ inline Tensors random_tensors(std::mt19937& random) {
 
 // When the last of them is through on all workers.
 inline double simulated_s(const Json& stack, const Tensors& tensors, Fidelity fidelity) {
-  return in_child([&] {
-           Job job = scripted_job(star(2, kAlpha_s, kBps), [&](Worker& worker) {
-             while (worker.next_step()) {
-               std::vector<Handle<Tensor>> handles;
-               for (std::size_t k = 0; k < tensors.bytes.size(); ++k) {
-                 const auto rank = static_cast<std::size_t>(worker.rank());
-                 worker.compute().spend(Activity::compute, tensors.computed_s[rank][k]);
-                 handles.push_back(worker.collectives().start(sum_of_bytes(tensors.bytes[k])));
-               }
-               for (const Handle<Tensor>& handle : handles) worker.wait(handle);
-             }
-           });
-           job.network.fidelity = fidelity;
-           use_stack(job, stack);
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
+  Job job = scripted_job(star(2, kAlpha_s, kBps), [&](Worker& worker) {
+    while (worker.next_step()) {
+      std::vector<Handle<Tensor>> handles;
+      for (std::size_t k = 0; k < tensors.bytes.size(); ++k) {
+        const auto rank = static_cast<std::size_t>(worker.rank());
+        worker.compute().spend(Activity::compute, tensors.computed_s[rank][k]);
+        handles.push_back(worker.collectives().start(sum_of_bytes(tensors.bytes[k])));
+      }
+      for (const Handle<Tensor>& handle : handles) worker.wait(handle);
+    }
+  });
+  job.network.fidelity = fidelity;
+  use_stack(job, stack);
+  return simulate_job(job).end_s;
 }
 
 }  // namespace simsgd::test::stacks

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "tests/stacks/support.hpp"
-#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::stacks_token_bucket {
 
@@ -45,18 +44,15 @@ Row random_row(std::mt19937& random) {
 }
 
 double simulated_s(const Shape& shape, const Row& row, int workers, Fidelity fidelity) {
-  return in_child([&] {
-           Job job = scripted_job(bucketed(workers, shape), [&](Worker& worker) {
-             while (worker.next_step())
-               for (std::size_t k = 0; k < row.bytes.size(); ++k) {
-                 worker.compute().spend(Activity::compute, row.pause_s[k] * (1 + worker.rank()));
-                 worker.collectives().run(timed<AllReduce>(row.bytes[k], "ring"));
-               }
-           });
-           job.network.fidelity = fidelity;
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
+  Job job = scripted_job(bucketed(workers, shape), [&](Worker& worker) {
+    while (worker.next_step())
+      for (std::size_t k = 0; k < row.bytes.size(); ++k) {
+        worker.compute().spend(Activity::compute, row.pause_s[k] * (1 + worker.rank()));
+        worker.collectives().run(timed<AllReduce>(row.bytes[k], "ring"));
+      }
+  });
+  job.network.fidelity = fidelity;
+  return simulate_job(job).end_s;
 }
 
 /// What a sender has sent beyond what flowed in: grows by every message, shrinks at the links' rate. A
@@ -140,22 +136,19 @@ TEST_CASE("a message right behind another meets an empty bucket, one after a pau
   // 1 GB/s, bucket 100 kB, at once. 300 kB: 0.2 ms. The next 300 kB after 0.1 ms of latency: 100 kB flowed
   // in.
   const auto two = [](double pause_s) {
-    return in_child([&] {
-             Job job = scripted_job(bucketed(2, {1e5, 1e15}), [&](Worker& worker) {
-               while (worker.next_step())
-                 for (int k = 0; k < 2; ++k) {
-                   if (k == 1) worker.compute().spend(Activity::compute, pause_s);
-                   Message message;
-                   message.bytes = 3e5;
-                   if (worker.rank() == 0)
-                     worker.wait(worker.messages().start_send(1, 0, std::move(message)));
-                   else
-                     worker.wait(worker.messages().start_receive(0, 0));
-                 }
-             });
-             return std::vector<double>{simulate_job(job).end_s};
-           })
-        .front();
+    Job job = scripted_job(bucketed(2, {1e5, 1e15}), [&](Worker& worker) {
+      while (worker.next_step())
+        for (int k = 0; k < 2; ++k) {
+          if (k == 1) worker.compute().spend(Activity::compute, pause_s);
+          Message message;
+          message.bytes = 3e5;
+          if (worker.rank() == 0)
+            worker.wait(worker.messages().start_send(1, 0, std::move(message)));
+          else
+            worker.wait(worker.messages().start_receive(0, 0));
+        }
+    });
+    return simulate_job(job).end_s;
   };
   CHECK(two(0) == Approx(2 * (1e-4 + 2e-4)).epsilon(1e-9));  // the latency is as long as filling takes
   CHECK(two(1) == Approx(1 + 2 * (1e-4 + 2e-4)).epsilon(1e-9));
@@ -168,21 +161,18 @@ TEST_CASE("rows of messages: no more passes than flows in, unless pauses fill th
       CAPTURE(bytes);
       CAPTURE(shape.bytes);
       const auto rounds = [&](int count) {
-        return in_child([&] {
-                 Job job = scripted_job(bucketed(2, shape), [&](Worker& worker) {
-                   while (worker.next_step())
-                     for (int k = 0; k < 2 * count; ++k) {
-                       Message message;
-                       message.bytes = bytes;
-                       if (worker.rank() == k % 2)
-                         worker.wait(worker.messages().start_send(1 - worker.rank(), 0, std::move(message)));
-                       else
-                         worker.wait(worker.messages().start_receive(1 - worker.rank(), 0));
-                     }
-                 });
-                 return std::vector<double>{simulate_job(job).end_s};
-               })
-            .front();
+        Job job = scripted_job(bucketed(2, shape), [&](Worker& worker) {
+          while (worker.next_step())
+            for (int k = 0; k < 2 * count; ++k) {
+              Message message;
+              message.bytes = bytes;
+              if (worker.rank() == k % 2)
+                worker.wait(worker.messages().start_send(1 - worker.rank(), 0, std::move(message)));
+              else
+                worker.wait(worker.messages().start_receive(1 - worker.rank(), 0));
+            }
+        });
+        return simulate_job(job).end_s;
       };
       const double half_s = (rounds(200) - rounds(100)) / 200;
       const double full_s = kAlpha_s + std::max(bytes / shape.Bps, (bytes - shape.bytes) / kBps);

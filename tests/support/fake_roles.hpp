@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <map>
-#include <memory>
 #include <set>
 #include <tuple>
 #include <utility>

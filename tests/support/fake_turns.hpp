@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "sim/handle.hpp"

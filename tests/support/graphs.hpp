@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 #include "topologies/graphs/graph.hpp"
 

@@ -1,5 +1,8 @@
 #include "tests/support/jobs.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -74,6 +77,20 @@ Job scripted_job(Network network, std::function<void(Worker&)> body, double para
   return job;
 }
 
+void give_layers(Job& job, std::size_t count, double parameters, double forward_s, double backward_s) {
+  Layer layer;
+  if (parameters > 0) layer.tensors = {parameters};
+  layer.forward_s = forward_s;
+  layer.backward_s = backward_s;
+  job.workload.layers.assign(count, layer);
+}
+
+void use_rings(Job& job) {
+  for (const CollectiveOp op :
+       {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather})
+    job.network.collectives[op] = CollectivePolicy::of("ring");
+}
+
 namespace {
 template <class... Operations>
 AnyCollective made(std::size_t index, double bytes, const std::string& schedule, int root,
@@ -121,6 +138,33 @@ void add_learner(Job& job, int batch, int samples, double learning_rate) {
             .batch = batch,
             .learning_rate = learning_rate,
             .momentum = 0.9});
+}
+
+std::vector<double> losses_of(const RunRecord& record) {
+  std::vector<double> losses;
+  for (const SeriesPoint& point : record.series) losses.push_back(point.train_loss);
+  return losses;
+}
+
+std::vector<double> steps_of(const RunRecord& record) {
+  std::vector<double> steps;
+  for (const WorkerRecord& worker : record.workers) steps.push_back(static_cast<double>(worker.steps));
+  return steps;
+}
+
+double sent_bytes(const WorkerTotals& worker, Traffic traffic) {
+  return worker.bytes_sent[static_cast<std::size_t>(traffic)];
+}
+
+double spent_s(const WorkerTotals& worker, Activity activity) {
+  return worker.activity_s[static_cast<std::size_t>(activity)];
+}
+
+double worst_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]) / b[i]);
+  return worst;
 }
 
 }  // namespace simsgd::test

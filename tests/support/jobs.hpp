@@ -34,6 +34,12 @@ class ScriptedAlgorithm final : public Algorithm {
 /// A job of time only: one layer of `parameters`, no computing, on `network`, running `body` on every rank.
 Job scripted_job(Network network, std::function<void(Worker&)> body, double parameters = 1e6);
 
+/// Gives a job `count` layers, each of one tensor of so many parameters; 0: of none.
+void give_layers(Job& job, std::size_t count, double parameters, double forward_s, double backward_s);
+
+/// All-reduces, reduce-scatters and all-gathers go by rings.
+void use_rings(Job& job);
+
 /// A collective of `bytes` without values.
 template <class Operation>
 Operation timed(double bytes, const std::string& schedule, int root = 0) {
@@ -64,7 +70,16 @@ void add_learner(Job& job, int batch, int samples = 4096, double learning_rate =
 /// Gives a job the algorithm of that name with `parameters`.
 void use_algorithm(Job& job, const std::string& name, const Json& parameters = Json::object());
 
-/// Simulates; only in a child process.
 RunRecord simulate_job(const Job& job, int threads = 1, const std::vector<Observer*>& observers = {});
+
+// Of a record: the training losses of all steps, the steps of all workers; what one worker sent, and where
+// its time went.
+std::vector<double> losses_of(const RunRecord& record);
+std::vector<double> steps_of(const RunRecord& record);
+double sent_bytes(const WorkerTotals& worker, Traffic traffic);
+double spent_s(const WorkerTotals& worker, Activity activity);
+
+/// The largest difference of two entries, relative to that of `b`.
+double worst_relative_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace simsgd::test

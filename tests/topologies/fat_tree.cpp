@@ -1,6 +1,5 @@
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "graph.hpp"
 

@@ -7,7 +7,6 @@
 #include "graph.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::topologies_fat_tree_hashed {
@@ -156,21 +155,18 @@ TEST_CASE("two flows on one uplink take twice as long, at flows and at messages,
     CHECK(plan.choose(Fidelity::closed, false).exact == !meet);
     CHECK(plan.contended_time_s() == doctest::Approx(meet ? 2 : 1).epsilon(1e-5));
     for (const Fidelity fidelity : {Fidelity::flows, Fidelity::messages}) {
-      const std::vector<double> ends = in_child([&] {
-        std::vector<double> all(8);
-        Job job = scripted_job(hashed(8, 4, seed, 2), [&](Worker& worker) {
-          CustomCollective collective;
-          collective.bytes = 1e9;
-          collective.messages = std::make_shared<const Schedule>(schedule);
-          while (worker.next_step()) {
-            worker.wait(worker.collectives().start(collective));
-            all[static_cast<std::size_t>(worker.rank())] = worker.now();
-          }
-        });
-        job.network.fidelity = fidelity;
-        simulate_job(job);
-        return all;
+      std::vector<double> ends(8);
+      Job job = scripted_job(hashed(8, 4, seed, 2), [&](Worker& worker) {
+        CustomCollective collective;
+        collective.bytes = 1e9;
+        collective.messages = std::make_shared<const Schedule>(schedule);
+        while (worker.next_step()) {
+          worker.wait(worker.collectives().start(collective));
+          ends[static_cast<std::size_t>(worker.rank())] = worker.now();
+        }
       });
+      job.network.fidelity = fidelity;
+      simulate_job(job);
       CHECK(ends[4] == doctest::Approx(meet ? 2 : 1).epsilon(1e-5));
       CHECK(ends[5] == doctest::Approx(meet ? 2 : 1).epsilon(1e-5));
     }

@@ -1,7 +1,6 @@
 // Networks from files: what is read, the routes, and that the same network is the same in every format.
 #include <tuple>
 
-#include "graph.hpp"
 #include "network_files.hpp"
 
 namespace simsgd::test::topologies_network_files {

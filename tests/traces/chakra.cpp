@@ -1,8 +1,6 @@
 // Chakra traces: against an encoder and a decoder of protobuf of our own.
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "tests/traces/imports.hpp"
 #include "traces/chakra/chakra_nodes.hpp"
 #include "traces/chakra/chakra_writer.hpp"

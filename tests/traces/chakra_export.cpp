@@ -1,11 +1,9 @@
 // A job that is exported as Chakra: there and back, and played by its dependencies alone.
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "scenarios/language/scenario.hpp"
 #include "sim/engine/simulate.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/traces/imports.hpp"
 #include "traces/chakra/chakra_nodes.hpp"
 #include "traces/chakra/chakra_writer.hpp"
@@ -65,19 +63,18 @@ double replayed_s(const std::vector<std::vector<ChakraNode>>& ranks) {
 // computing of rank 0 and step 1, layers, parameters, forward, backward, batch] and then the job's own.
 std::vector<double> there_and_back(const std::string& scenario) {
   const Files files;
-  const auto* const job =
-      new Job(make_job(load_scenario(files.write("s.json", scenario))));  // SimGrid's statics
-  auto* const recorder = new ChakraRecorder(job->workload, {job->name, "device", job->workers()});
+  const Job job = make_job(load_scenario(files.write("s.json", scenario)));
+  ChakraRecorder recorder(job.workload, {job.name, "device", job.workers()});
   SimulationOptions options;
-  options.observers = {recorder};
-  const SimulationResult result = simulate(*job, options);
-  if (!recorder->problem().empty()) throw std::runtime_error(recorder->problem());
+  options.observers = {&recorder};
+  const SimulationResult result = simulate(job, options);
+  if (!recorder.problem().empty()) throw std::runtime_error(recorder.problem());
   std::vector<std::vector<ChakraNode>> ranks;
   std::vector<std::string> paths;
   double nodes = 0, equal = 0, collectives = 0, bytes = 0;
-  for (int rank = 0; rank < job->workers(); ++rank) {
-    const std::vector<ChakraNode> written = recorder->nodes(rank);
-    std::string text = chakra_message(recorder->metadata(rank));
+  for (int rank = 0; rank < job.workers(); ++rank) {
+    const std::vector<ChakraNode> written = recorder.nodes(rank);
+    std::string text = chakra_message(recorder.metadata(rank));
     for (const ChakraNode& node : written) text += chakra_message(node);
     paths.push_back(files.write("job." + std::to_string(rank) + ".et", text));
     Input input("f", text);
@@ -94,7 +91,7 @@ std::vector<double> there_and_back(const std::string& scenario) {
     }
   const Imported all = import_files(paths, {});
   const RecordedWorkload& net = all.workloads.at(0);
-  const Workload& own = job->workload;
+  const Workload& own = job.workload;
   return {result.record.end_s,
           replayed_s(ranks),
           nodes,
@@ -112,7 +109,7 @@ std::vector<double> there_and_back(const std::string& scenario) {
           own.forward_s() * own.micro_batches,
           own.backward_s() * own.micro_batches,
           static_cast<double>(all.rows.size()),
-          recorder->approximate() ? 1.0 : 0.0};
+          recorder.approximate() ? 1.0 : 0.0};
 }
 
 std::string data_parallel(const std::string& algorithm, const std::string& cluster = "gtopk-1gbe",
@@ -135,7 +132,7 @@ TEST_CASE("a job that is exported as Chakra and read back is the same job: layer
                                       data_parallel(buckets, "gtopk-1gbe", R"(, "micro_batches": 2)"),
                                       data_parallel(one_by_one, "ethernet-10g")}) {
     CAPTURE(scenario);
-    const std::vector<double> n = in_child([&] { return there_and_back(scenario); });
+    const std::vector<double> n = there_and_back(scenario);
     // There communication slows the computing beside it: layers' ends are then approximate.
     const bool slowed = n[17] != 0;
     CHECK(slowed == (scenario.find("10g") != std::string::npos));
@@ -158,13 +155,13 @@ TEST_CASE("the dependencies of other data-parallel jobs tell when they end, too;
        {R"({"name": "fsdp"})", R"({"name": "powersgd"})", R"({"name": "diloco", "inner_steps": 2})",
         R"({"name": "d_kfac"})", R"({"name": "spd_kfac"})"}) {
     CAPTURE(algorithm);
-    const std::vector<double> n = in_child([&] { return there_and_back(data_parallel(algorithm)); });
+    const std::vector<double> n = there_and_back(data_parallel(algorithm));
     CHECK(n[1] == Approx(n[0]).epsilon(1e-9));
     CHECK(n[3] == n[2]);
     CHECK(n[8] == n[13]);
   }
   const auto refused = [](const char* algorithm) {
-    return run_in_child([&] { return there_and_back(data_parallel(algorithm)); }).error;
+    return refusal_of<std::exception>([&] { there_and_back(data_parallel(algorithm)); });
   };
   CHECK(refused(R"({"name": "dropcompute", "deadline": "80 ms"})") ==
         "it computes gradients in pieces that may be stopped, not layer by layer");

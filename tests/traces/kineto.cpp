@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <random>
 #include <set>
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <random>
 
 #include "tests/traces/imports.hpp"

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "tests/traces/imports.hpp"
 #include "traces/import.hpp"

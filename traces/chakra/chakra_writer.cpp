@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "sim/roles/collectives.hpp"
-#include "traces/chakra/chakra_nodes.hpp"
 
 namespace simsgd {
 

@@ -7,11 +7,8 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <tuple>
 
-#include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/reading/input.hpp"
 
 namespace simsgd {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "sim/base/errors.hpp"
-#include "traces/reading/input.hpp"
 
 namespace simsgd {
 

@@ -10,7 +10,6 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/measurements.hpp"
-#include "traces/reading/input.hpp"
 
 namespace simsgd {
 

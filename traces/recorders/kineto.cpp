@@ -6,13 +6,9 @@
 //   docs/import.md says what each part is made of.
 #include "traces/recorders/kineto.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <string_view>
 
-#include "sim/base/printable.hpp"
 #include "traces/import.hpp"
-#include "traces/names.hpp"
 #include "traces/reading/input.hpp"
 
 namespace simsgd::importers {

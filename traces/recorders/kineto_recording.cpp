@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <optional>
 #include <string_view>
 
 namespace simsgd::kineto {

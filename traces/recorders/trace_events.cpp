@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "traces/reading/input.hpp"
 #include "traces/reading/json.hpp"
 
 namespace simsgd {

@@ -12,7 +12,6 @@
 
 #include "analysis/faces/live/controls.hpp"
 #include "analysis/faces/live/front.hpp"
-#include "analysis/faces/live/source.hpp"
 #include "analysis/faces/page.hpp"
 #include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
@@ -28,8 +27,6 @@
 namespace simsgd::live {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kJson = "application/json; charset=utf-8";
 constexpr const char* kHtml = "text/html; charset=utf-8";

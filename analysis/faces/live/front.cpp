@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <cstdint>
 #include <mutex>
-#include <string>
 
 #include "sim/base/errors.hpp"
-#include "sim/base/own_library.hpp"
+#include "sim/base/printable.hpp"
+#include "sim/base/this_program.hpp"
 
 namespace simsgd::live {
 
@@ -28,9 +27,8 @@ constexpr int kMostAtOnce = 16;
 
 constexpr int kUsualPort = 80;  // which browsers leave out
 
-bool is_ours(std::string name, int port) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+bool is_ours(const std::string& host_and_port, int port) {
+  const std::string name = lower_case(host_and_port);
   for (const char* host : {"127.0.0.1", "localhost"})
     if (name == fmt::format("{}:{}", host, port) || (port == kUsualPort && name == host)) return true;
   return false;

@@ -10,9 +10,6 @@
 #include <optional>
 #include <set>
 
-#include "analysis/runs/results.hpp"
-#include "analysis/runs/run_row.hpp"
-#include "analysis/runs/store.hpp"
 #include "analysis/runs/sweep_points.hpp"
 #include "scenarios/language/axis_values.hpp"
 #include "scenarios/language/scenario_loader.hpp"

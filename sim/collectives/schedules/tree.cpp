@@ -5,7 +5,6 @@
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
 // Ranks leave early: the root of a broadcast after its last child, a leaf of a reduction after its one
 // message.
-#include <algorithm>
 
 #include "sim/collectives/schedules.hpp"
 

@@ -5,7 +5,6 @@
 // that are used; test images with the same numbers.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 

@@ -1,5 +1,4 @@
 #include "sim/learn/layers/convolution.hpp"
-#include "sim/learn/model.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,4 @@
 #include "sim/learn/layers/linear.hpp"
-#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

@@ -4,7 +4,6 @@
 
 #include "sim/base/check.hpp"
 #include "sim/learn/loss.hpp"
-#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

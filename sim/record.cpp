@@ -1,4 +1,4 @@
-#include "sim/activities.hpp"
+#include "sim/record.hpp"
 
 namespace simsgd {
 

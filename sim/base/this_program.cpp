@@ -1,12 +1,9 @@
-#include "sim/base/own_library.hpp"
+#include "sim/base/this_program.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "sim/base/errors.hpp"
-#include "sim/base/this_program.hpp"
 
 namespace simsgd {
 

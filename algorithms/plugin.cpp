@@ -1,4 +1,4 @@
-#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 
 #include <fmt/format.h>
 
