@@ -89,7 +89,7 @@ Origin from_page(const std::string& name) { return {"explore", "/" + name}; }
 
 }  // namespace
 
-Controls::Controls(const Study& study) : study_(study), axes_(study) {
+Controls::Controls(const Study& study) : axes_(study) {
   const std::size_t count = axes_.axes().size();
   for (std::size_t i = 0; i + (axes_.has_seeds() ? 1 : 0) < count; ++i) add_axis(i);
   if (!axes_.has_seeds()) return;

@@ -52,7 +52,6 @@ class Controls {
   void add_dimension(std::size_t axis, std::size_t column, const Json& dimension);
   std::vector<AxisValue> values_at(const Json& at) const;
 
-  const Study& study_;
   StudyAxes axes_;
   std::vector<Control> controls_;
   std::vector<AxisValue> seeds_;  // that may be asked for; none where the study has none
