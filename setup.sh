@@ -16,7 +16,7 @@ cd "$(dirname "$0")"
 
 readonly packages=(
   g++ cmake ninja-build ccache pkgconf git ca-certificates
-  dpkg-dev file python3
+  dpkg-dev python3
   libsimgrid-dev libeigen3-dev libboost-dev libboost-context-dev libboost-graph-dev libexpat1-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libceres-dev libnlopt-dev libnlopt-cxx-dev libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
   libcpp-httplib-dev libprotobuf-dev protobuf-compiler

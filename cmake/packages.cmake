@@ -13,8 +13,8 @@ set(CPACK_THREADS 1)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-# Which packages the libraries of the programs are in; needs dpkg-shlibdeps (dpkg-dev) and file.
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/shlibdeps.cmake)
+set(CPACK_SIMSGD_BINARIES ${PROJECT_BINARY_DIR})
 # Two packages: the program, and headers for training methods of one's own (cmake/plugins.cmake).
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL program dev)

@@ -1,0 +1,20 @@
+# Read by `cpack`: which packages the libraries of the programs are in, by dpkg-shlibdeps (dpkg-dev). CPack's own way
+# (CPACK_DEBIAN_PACKAGE_SHLIBDEPS) starts two processes for each installed file to see whether it is a program.
+if(CPACK_GENERATOR STREQUAL "DEB")
+  find_program(DPKG_SHLIBDEPS dpkg-shlibdeps REQUIRED)
+  set(folder ${CPACK_PACKAGE_DIRECTORY}/shlibdeps)
+  file(WRITE ${folder}/debian/control "Source: ${CPACK_PACKAGE_NAME}\nPackage: ${CPACK_PACKAGE_NAME}\nArchitecture: any\n")
+  set(programs)
+  foreach(name simsgd simsgd-measure libsimsgd_ceres.so libsimsgd_http.so)
+    if(EXISTS ${CPACK_SIMSGD_BINARIES}/${name})
+      list(APPEND programs ${CPACK_SIMSGD_BINARIES}/${name})
+    endif()
+  endforeach()
+  execute_process(COMMAND ${DPKG_SHLIBDEPS} -O ${programs} WORKING_DIRECTORY ${folder} ERROR_VARIABLE errors
+    OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+  file(REMOVE_RECURSE ${folder})
+  if(failed)
+    message(FATAL_ERROR "dpkg-shlibdeps: ${errors}")
+  endif()
+  string(REPLACE "shlibs:Depends=" "" CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "${depends}")
+endif()
