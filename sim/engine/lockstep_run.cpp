@@ -9,8 +9,8 @@
 
 namespace simsgd {
 
-std::unique_ptr<LockstepRun> LockstepRun::make(World& world, LedgerBook& ledgers,
-                                               const SimWorker::Steps& steps, std::size_t heard) {
+std::unique_ptr<LockstepRun> LockstepRun::make(World& world, const SimWorker::Steps& steps,
+                                               std::size_t heard) {
   const Job& job = world.job;
   if (dynamic_cast<const LockstepAlgorithm*>(job.algorithm.get()) == nullptr || job.learner ||
       steps.end.in_time_order() || job.cluster.handover.blocking ||
@@ -29,8 +29,8 @@ std::unique_ptr<LockstepRun> LockstepRun::make(World& world, LedgerBook& ledgers
     operations.push_back(world.collectives.of_groups(each, splits.at(options_of(each).group).parts));
   std::optional<AbreastTimings> timings = time_abreast(job.cluster, *trace, operations);
   if (!timings) return nullptr;
-  return std::unique_ptr<LockstepRun>(new LockstepRun(world, ledgers, steps, heard, std::move(*trace),
-                                                      std::move(splits), std::move(*timings)));
+  return std::unique_ptr<LockstepRun>(
+      new LockstepRun(world, steps, heard, std::move(*trace), std::move(splits), std::move(*timings)));
 }
 
 std::map<GroupId, LockstepRun::Split> LockstepRun::splits_of(const StepTrace& trace, const World& world) {
@@ -52,10 +52,9 @@ std::map<GroupId, LockstepRun::Split> LockstepRun::splits_of(const StepTrace& tr
   return all;
 }
 
-LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps, std::size_t heard,
-                         StepTrace trace, std::map<GroupId, Split> splits, AbreastTimings timings)
+LockstepRun::LockstepRun(World& world, const SimWorker::Steps& steps, std::size_t heard, StepTrace trace,
+                         std::map<GroupId, Split> splits, AbreastTimings timings)
     : world_(world),
-      ledgers_(ledgers),
       steps_(steps),
       heard_(heard),
       trace_(std::move(trace)),
@@ -66,16 +65,16 @@ LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Ste
       clocks_(static_cast<std::size_t>(world.job.workers())),
       ranks_(clocks_.size()),
       marks_s_(heard, std::vector<double>(trace_.marks)) {
-  only_ledgers_.attach(ledgers, {Topic::time, Topic::steps});
   for (StepTrace::Actions* actions : {&unheard_.first, &unheard_.others, &unheard_.after})
     std::erase_if(*actions, [](const StepTrace::Action& each) {
       return each.kind == StepTrace::Action::Kind::mark || each.kind == StepTrace::Action::Kind::span;
     });
-  for (AnyCollective operation : trace_.operations) {
-    splits_of_.push_back(&splits_.at(options_of(operation).group));
-    Prepared& prepared = prepared_.emplace_back();
+  for (AnyCollective& operation : trace_.operations) {
+    const CollectiveOptions& options = options_of(operation);
+    prepared_.push_back({operation, options.traffic, splits_.at(options.group), {}, {}});
+    Prepared& prepared = prepared_.back();
     prepared.abreast = std::move(timings[prepared_.size() - 1]);
-    for (const GroupId part : splits_of_.back()->parts) {
+    for (const GroupId part : prepared.split.parts) {
       options_of(operation).group = part;
       prepared.parts.push_back(world.collectives.prepare(operation));
     }
@@ -83,7 +82,7 @@ LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Ste
   for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
     const auto number = static_cast<int>(rank);
     clocks_[rank].emplace(number, world.job, world.fibers, world.transport, world.interference,
-                          observers_of(rank));
+                          ledger_of(rank), hears(rank) ? world.beside_ledgers : nobody_);
     if (world.job.failures.any()) crashes_.emplace_back(world.job.failures, world.job.seed, number);
   }
 }
@@ -163,7 +162,6 @@ void LockstepRun::feel_upcoming(std::size_t rank) {
 // False: there is nothing more to do.
 bool LockstepRun::next_step(std::size_t rank) {
   Rank& state = ranks_[rank];
-  const auto number = static_cast<int>(rank);
   if (state.step > 0) end_step(rank);
   state.next = 0;
   if (steps_.end.has_all(state.step)) {
@@ -173,7 +171,11 @@ bool LockstepRun::next_step(std::size_t rank) {
   ++state.step;
   if (!crashes_.empty()) crashes_[rank].step_began();
   state.begin_s = clocks_[rank]->local();
-  observers_of(rank).tell(Topic::steps, &Observer::step_began, number, state.step, state.begin_s);
+  if (hears(rank))
+    world_.observers.tell(Topic::steps, &Observer::step_began, static_cast<int>(rank), state.step,
+                          state.begin_s);
+  else
+    ledger_of(rank).begin_step(state.begin_s);
   return true;
 }
 
@@ -190,9 +192,11 @@ void LockstepRun::end_step(std::size_t rank) {
     }
   }
   world_.transport.check_instant(clock.local());
-  observers_of(rank).tell(
-      Topic::steps, &Observer::step_ended,
-      StepEnd{static_cast<int>(rank), state.step, state.begin_s, clock.local(), Tensor{}});
+  const StepEnd end{static_cast<int>(rank), state.step, state.begin_s, clock.local(), Tensor{}};
+  if (hears(rank))
+    world_.observers.tell(Topic::steps, &Observer::step_ended, end);
+  else
+    world_.ledgers.step_ended(end);
   if (rank == 0 && steps_.progress) steps_.progress(state.step);
   steps_.end.completed(world_.job.workload.batch, clock.local());
 }
@@ -210,8 +214,11 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
       if (state.cost.delay_s > 0) spend(rank, Activity::straggle, state.cost.delay_s, "straggle");
       break;
     case Kind::used:
-      observers_of(rank).tell(Topic::steps, &Observer::gradient_used, static_cast<int>(rank), state.step,
+      if (hears(rank))
+        world_.observers.tell(Topic::steps, &Observer::gradient_used, static_cast<int>(rank), state.step,
                               Tensor{}, 1.0 * world_.job.workload.batch);
+      else
+        ledger_of(rank).used_samples(world_.job.workload.batch);
       break;
     case Kind::compute:
       clock.compute(action.seconds * state.cost.scale, state.cost.straggle);
@@ -234,19 +241,16 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
             action.seconds * (1 / world_.job.cluster.speed_of_rank(static_cast<int>(rank))), action.label);
       break;
     case Kind::start: {
-      const CollectiveEngine::Prepared& prepared = prepared_of(rank, action.index);
-      if (clock.is_slowed_by_communication())
-        clock.communicates({.channel = prepared.ledger_channel(),
-                            .at_s = clock.now(),
-                            .seconds = prepared.predicted_s(),
-                            .traffic = options_of(trace_.operations[action.index]).traffic});
-      start(rank, open(rank, action.index), clock.now());
+      const std::uint64_t number = open(rank, prepared_[action.index]);
+      const Seen seen = seen_by(rank, number);
+      if (clock.is_slowed_by_communication()) clock.communicates(felt(seen, clock.local()));
+      start(number, seen, clock.local());
       break;
     }
     case Kind::start_after: {
       const std::uint64_t after = state.started - action.index2;
-      state.following.push_back({after, open(rank, action.index)});
-      if (part_of(rank, operation(after)).known) start_following(rank, after);
+      state.following.push_back({after, open(rank, prepared_[action.index])});
+      if (seen_by(rank, after).part.known) start_following(rank, after);
       break;
     }
     case Kind::wait:
@@ -262,8 +266,8 @@ void LockstepRun::draw(std::size_t rank, const StepTrace::Action& action) {
   if (action.kind == StepTrace::Action::Kind::mark)
     marks_s[action.index] = clocks_[rank]->now() + std::exchange(ranks_[rank].beside_s, 0.0);
   else
-    observers_of(rank).tell(Topic::drawing, &Observer::span, static_cast<int>(rank), action.label,
-                            marks_s[action.index], marks_s[action.index2]);
+    world_.observers.tell(Topic::drawing, &Observer::span, static_cast<int>(rank), action.label,
+                          marks_s[action.index], marks_s[action.index2]);
 }
 
 // Computing
@@ -308,31 +312,38 @@ void LockstepRun::spend(std::size_t rank, Activity activity, double seconds, con
 // -----------------------------------------------------------------------------------------------------------
 
 // The number of the next operation that the rank starts.
-std::uint64_t LockstepRun::open(std::size_t rank, std::size_t what) {
+std::uint64_t LockstepRun::open(std::size_t rank, const Prepared& what) {
   const std::uint64_t number = ranks_[rank].started++;
   if (number - first_ < operations_.size()) return number;
   if (unused_.empty()) unused_.push_back(std::make_unique<Operation>());
   operations_.push_back(std::move(unused_.back()));
   unused_.pop_back();
   Operation& fresh = *operations_.back();
-  fresh.what = what;
+  fresh.what = &what;
   fresh.known = 0;
-  const std::size_t parts = split_of(what).parts.size();
+  const std::size_t parts = what.split.parts.size();
   if (fresh.parts.size() < parts) fresh.parts.resize(parts);  // else some keep their memory for the next
   for (std::size_t i = 0; i < parts; ++i) {
     fresh.parts[i].posted = 0;
     fresh.parts[i].known = false;
-    fresh.parts[i].whole.posted_s.resize(world_.groups.ranks(split_of(what).parts[i]).size());
+    fresh.parts[i].whole.posted_s.resize(world_.groups.ranks(what.split.parts[i]).size());
   }
   return number;
 }
 
-void LockstepRun::start(std::size_t rank, std::uint64_t number, double at_s) {
-  Operation& started = operation(number);
-  const Split::Place& place = place_of(rank, started.what);
-  Operation::Part& part = started.parts[place.part];
-  part.whole.posted_s[place.member] = at_s;
-  if (++part.posted == part.whole.posted_s.size()) all_started(number, place.part);
+void LockstepRun::start(std::uint64_t number, const Seen& seen, double at_s) {
+  Operation::Part& part = seen.part;
+  part.whole.posted_s[seen.member] = at_s;
+  if (++part.posted == part.whole.posted_s.size())
+    all_started(number, static_cast<std::size_t>(&part - seen.operation.parts.data()));
+}
+
+// What the rank's device feels of the operation that it starts then.
+Slowdown::Started LockstepRun::felt(const Seen& seen, double at_s) const {
+  return {.channel = seen.prepared.ledger_channel(),
+          .at_s = at_s,
+          .seconds = seen.prepared.predicted_s(),
+          .traffic = seen.operation.what->traffic};
 }
 
 // The operations of the rank that follow on that one, which is known.
@@ -340,30 +351,24 @@ void LockstepRun::start_following(std::size_t rank, std::uint64_t after) {
   Rank& state = ranks_[rank];
   while (!state.following.empty() && state.following.front().after == after) {
     const std::uint64_t number = state.following.front().number;
-    const std::size_t what = operation(number).what;
-    const CollectiveEngine::Prepared& prepared = prepared_of(rank, what);
-    const double at_s = end_s(rank, operation(after));
-    if (clocks_[rank]->is_slowed_by_communication())
-      state.upcoming.push_back({.channel = prepared.ledger_channel(),
-                                .at_s = at_s,
-                                .seconds = prepared.predicted_s(),
-                                .traffic = options_of(trace_.operations[what]).traffic});
+    const Seen seen = seen_by(rank, number);
+    const double at_s = seen_by(rank, after).end_s();
+    if (clocks_[rank]->is_slowed_by_communication()) state.upcoming.push_back(felt(seen, at_s));
     state.following.erase(state.following.begin());
     world_.transport.have_passed(1, {});
-    start(rank, number, at_s);
+    start(number, seen, at_s);
   }
 }
 
 void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
   Operation& started = operation(number);
   Operation::Part& part = started.parts[which];
-  AnyCollective& what = trace_.operations[started.what];
-  options_of(what).group = split_of(started.what).parts[which];
-  const std::vector<int>& ranks = world_.groups.ranks(options_of(what).group);
+  const Prepared& prepared = *started.what;
+  options_of(prepared.what).group = prepared.split.parts[which];
+  const std::vector<int>& ranks = world_.groups.ranks(prepared.split.parts[which]);
   const auto first_unheard = std::lower_bound(ranks.begin(), ranks.end(), static_cast<int>(heard_));
   const auto heard = static_cast<std::size_t>(first_unheard - ranks.begin());
-  const Prepared& prepared = prepared_[started.what];
-  world_.collectives.run_whole(prepared.parts[which], what, prepared.abreast ? &*prepared.abreast : nullptr,
+  world_.collectives.run_whole(prepared.parts[which], prepared.what, prepared.abreast ? &*prepared.abreast : nullptr,
                                heard, part.whole);
   part.known = true;
   for (std::size_t member = heard; in_time_order_ && member < ranks.size(); ++member)
@@ -378,7 +383,7 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
     else
       ready_.push_back(rank);
   }
-  const bool last = ++started.known == split_of(started.what).parts.size();
+  const bool last = ++started.known == prepared.split.parts.size();
   for (const int rank : ranks) start_following(static_cast<std::size_t>(rank), number);
   if (last) forget_operations();
 }
@@ -400,17 +405,15 @@ void LockstepRun::forget_operations() {
 bool LockstepRun::wait(std::size_t rank, std::size_t ago, bool idly) {
   Rank& state = ranks_[rank];
   const std::uint64_t number = state.started - ago;
-  Operation& awaited = operation(number);
-  if (!part_of(rank, awaited).known) {
+  const Seen awaited = seen_by(rank, number);
+  if (!awaited.part.known) {
     state.awaits = number + 1;
     return false;
   }
   tell_ledger(rank, number + 1);
-  const double until_s = end_s(rank, awaited);
-  if (!hears(rank) && until_s <= clocks_[rank]->local()) return true;
-  awaited_.pending()->channel = idly ? 0 : prepared_of(rank, awaited.what).ledger_channel();
-  awaited_.pending()->end_s = until_s;
-  clocks_[rank]->wait(awaited_);
+  const double until_s = awaited.end_s();
+  if (hears(rank) || until_s > clocks_[rank]->local())
+    clocks_[rank]->wait_until(until_s, idly ? 0 : awaited.prepared.ledger_channel());
   return true;
 }
 
@@ -424,13 +427,12 @@ void LockstepRun::tell_ledger(std::size_t rank, std::uint64_t until) {
 }
 
 void LockstepRun::tell(std::size_t rank, std::uint64_t number) {
-  Operation& each = operation(number);
-  const CollectiveEngine::Whole& whole = part_of(rank, each).whole;
-  const Split::Place& place = place_of(rank, each.what);
-  const Traffic traffic = options_of(trace_.operations[each.what]).traffic;
-  Ledger& ledger = ledgers_.of(static_cast<int>(rank));
-  ledger.operation(prepared_of(rank, each.what).ledger_channel(), whole.span(place.member, traffic));
-  ledger.sent(traffic, whole.plan->bytes_sent()[place.member]);
+  const Seen seen = seen_by(rank, number);
+  const CollectiveEngine::Whole& whole = seen.part.whole;
+  const Traffic traffic = seen.operation.what->traffic;
+  Ledger& ledger = ledger_of(rank);
+  ledger.operation(seen.prepared.ledger_channel(), whole.span(seen.member, traffic));
+  ledger.sent(traffic, whole.plan->bytes_sent()[seen.member]);
 }
 
 std::vector<Crashes::Totals> LockstepRun::crash_totals(double over_s) const {

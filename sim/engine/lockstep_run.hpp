@@ -25,8 +25,7 @@ class LockstepRun {
   /// Null where the world's job cannot be run so: something is learned, somebody waits for an event, or
   /// steps are not alike. The world's observers hear of the first `heard` ranks. Of the others only ledgers
   /// are told.
-  static std::unique_ptr<LockstepRun> make(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps,
-                                           std::size_t heard);
+  static std::unique_ptr<LockstepRun> make(World& world, const SimWorker::Steps& steps, std::size_t heard);
   void run();
   /// What crashes cost all ranks; nothing where nothing fails.
   std::vector<Crashes::Totals> crash_totals(double over_s) const;
@@ -57,6 +56,14 @@ class LockstepRun {
     std::vector<Following> following;         // on operations that are not known; few
     std::vector<Slowdown::Started> upcoming;  // what its device will feel; few
   };
+  // Of an operation of the trace: with what it does by group, and where groups go abreast, how.
+  struct Prepared {
+    AnyCollective& what;
+    Traffic traffic;
+    const Split& split;
+    std::vector<CollectiveEngine::Prepared> parts;
+    std::optional<AbreastTiming> abreast;
+  };
   // Started by somebody, and waited for by somebody, perhaps.
   struct Operation {
     struct Part {
@@ -64,23 +71,25 @@ class LockstepRun {
       bool known = false;  // all have started it
       CollectiveEngine::Whole whole;
     };
-    std::size_t what = 0;  // in the trace
+    const Prepared* what = nullptr;
     std::size_t known = 0;
     std::vector<Part> parts;  // by group of its split; more are not used
   };
-  // Of an operation of the trace: with what it does by group, and where groups go abreast, how.
-  struct Prepared {
-    std::vector<CollectiveEngine::Prepared> parts;
-    std::optional<AbreastTiming> abreast;
+  // An operation as one rank sees it.
+  struct Seen {
+    Operation& operation;
+    Operation::Part& part;
+    const CollectiveEngine::Prepared& prepared;
+    std::size_t member;
+
+    double end_s() const { return part.whole.ends_s[member]; }
   };
 
-  LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps, std::size_t heard,
-              StepTrace trace, std::map<GroupId, Split> splits, AbreastTimings timings);
+  LockstepRun(World& world, const SimWorker::Steps& steps, std::size_t heard, StepTrace trace,
+              std::map<GroupId, Split> splits, AbreastTimings timings);
   static std::map<GroupId, Split> splits_of(const StepTrace& trace, const World& world);
   bool hears(std::size_t rank) const { return rank < heard_; }
-  const Observers& observers_of(std::size_t rank) const {
-    return hears(rank) ? world_.observers : only_ledgers_;
-  }
+  Ledger& ledger_of(std::size_t rank) { return world_.ledgers.of(static_cast<int>(rank)); }
   void go_on(std::size_t rank);
   bool next_step(std::size_t rank);
   void end_step(std::size_t rank);
@@ -93,10 +102,11 @@ class LockstepRun {
   void spend(std::size_t rank, Activity activity, double seconds, const char* label);
   bool catch_up(std::size_t rank);
   void feel_upcoming(std::size_t rank);
-  std::uint64_t open(std::size_t rank, std::size_t what);
-  void start(std::size_t rank, std::uint64_t number, double at_s);
+  std::uint64_t open(std::size_t rank, const Prepared& what);
+  void start(std::uint64_t number, const Seen& seen, double at_s);
   void start_following(std::size_t rank, std::uint64_t after);
   void all_started(std::uint64_t number, std::size_t part);
+  Slowdown::Started felt(const Seen& seen, double at_s) const;
   void forget_operations();
   bool wait(std::size_t rank, std::size_t ago, bool idly);
   void tell(std::size_t rank, std::uint64_t number);
@@ -104,31 +114,21 @@ class LockstepRun {
   Operation& operation(std::uint64_t number) {
     return *operations_[static_cast<std::size_t>(number - first_)];
   }
-  const Split& split_of(std::size_t what) const { return *splits_of_[what]; }
-  const Split::Place& place_of(std::size_t rank, std::size_t what) const {
-    return split_of(what).of_rank[rank];
-  }
-  const CollectiveEngine::Prepared& prepared_of(std::size_t rank, std::size_t what) const {
-    return prepared_[what].parts[place_of(rank, what).part];
-  }
-  Operation::Part& part_of(std::size_t rank, Operation& operation) {
-    return operation.parts[place_of(rank, operation.what).part];
-  }
-  double end_s(std::size_t rank, Operation& operation) {
-    return part_of(rank, operation).whole.ends_s[place_of(rank, operation.what).member];
+  Seen seen_by(std::size_t rank, std::uint64_t number) {
+    Operation& seen = operation(number);
+    const Split::Place place = seen.what->split.of_rank[rank];
+    return {seen, seen.parts[place.part], seen.what->parts[place.part], place.member};
   }
 
   World& world_;
-  LedgerBook& ledgers_;
   const SimWorker::Steps& steps_;
   std::size_t heard_;
-  Observers only_ledgers_;
+  Observers nobody_;
   StepTrace trace_;
   StepTrace::Steps unheard_;             // those of the trace without marks and spans
   std::map<GroupId, Split> splits_;      // by the group of rank 0
   bool in_time_order_;                   // there are groups
-  std::vector<const Split*> splits_of_;  // of each of the trace's operations
-  std::vector<Prepared> prepared_;
+  std::vector<Prepared> prepared_;       // each of the trace's operations
   double step_s_ = 0;                            // nominal
   std::vector<std::optional<SimClock>> clocks_;  // by rank; they do not move
   std::vector<Rank> ranks_;
@@ -139,7 +139,6 @@ class LockstepRun {
   std::uint64_t first_ = 0;                   // number of operations_.front(); as they are started
   std::deque<std::unique_ptr<Operation>> operations_;
   std::vector<std::unique_ptr<Operation>> unused_;
-  Handle<Nothing> awaited_ = Handle<Nothing>::make();  // as the rank that waits sees it
 };
 
 }  // namespace simsgd

@@ -8,11 +8,12 @@
 namespace simsgd {
 
 SimClock::SimClock(int rank, const Job& job, Fibers& fibers, Transport& transport, Interference& interference,
-                   const Observers& observers)
+                   Ledger& ledger, const Observers& observers)
     : rank_(rank),
       fibers_(fibers),
       transport_(transport),
       interference_(interference),
+      ledger_(ledger),
       observers_(observers),
       slowdown_(job.cluster.device.communication_slowdown),
       backward_overlap_s_(job.cluster.host.overlap_s) {}
@@ -69,6 +70,7 @@ double SimClock::work(double seconds) {
   }
   double added = 0;
   local_s_ = slowdown_.end_of(from, seconds, [&](Traffic traffic, double more_s) {
+    ledger_.slowed(traffic, more_s);
     observers_.tell(Topic::time, &Observer::slowed, rank_, traffic, more_s);
     added += more_s;
   });
@@ -79,18 +81,17 @@ double SimClock::work(double seconds) {
 void SimClock::compute(double seconds, double straggle) {
   const double spent = work(seconds * straggle);
   const double nominal = straggle > 1 ? std::min(spent, seconds) : spent;
-  observers_.tell(Topic::time, &Observer::booked, rank_, Activity::compute, nominal);
-  if (spent > nominal)
-    observers_.tell(Topic::time, &Observer::booked, rank_, Activity::straggle, spent - nominal);
+  book(Activity::compute, nominal);
+  if (spent > nominal) book(Activity::straggle, spent - nominal);
 }
 
 void SimClock::spend(Activity activity, double seconds, const char* label) {
   const double from = local_s_;
   if (occupies_device(activity)) {
-    observers_.tell(Topic::time, &Observer::booked, rank_, activity, work(seconds));
+    book(activity, work(seconds));
   } else {
     local_s_ += seconds;
-    observers_.tell(Topic::time, &Observer::booked, rank_, activity, local_s_ - from);
+    book(activity, local_s_ - from);
   }
   observers_.tell(Topic::drawing, &Observer::span, rank_, label, from, double{local_s_});
   catch_up();
@@ -119,7 +120,7 @@ void SimClock::finish_beside() {
 void SimClock::outage(double until_s, const std::function<void()>& restart) {
   const double from = local_s_;
   if (until_s > local_s_) {
-    observers_.tell(Topic::time, &Observer::booked, rank_, Activity::straggle, until_s - local_s_);
+    book(Activity::straggle, until_s - local_s_);
     local_s_ = until_s;
   }
   observers_.tell(Topic::drawing, &Observer::span, rank_, "crash", from, double{local_s_});
@@ -133,8 +134,8 @@ double SimClock::book(const DeviceWork& work, double from_s, double to_s) {
   if (end <= from_s) return from_s;
   const double delayed = std::clamp(work.compute_s, from_s, end);
   const double straggle = (end - delayed) * work.straggle_share;
-  observers_.tell(Topic::time, &Observer::booked, rank_, Activity::straggle, delayed - from_s + straggle);
-  observers_.tell(Topic::time, &Observer::booked, rank_, Activity::compute, end - delayed - straggle);
+  book(Activity::straggle, delayed - from_s + straggle);
+  book(Activity::compute, end - delayed - straggle);
   if (work.label) observers_.tell(Topic::drawing, &Observer::span, rank_, work.label, from_s, end);
   return end;
 }
@@ -157,9 +158,13 @@ void SimClock::wait(Awaited handle) {
     block();
     pending.waiter = nullptr;
   }
+  wait_until(pending.end_s, pending.channel);
+}
+
+void SimClock::wait_until(double end_s, std::int32_t channel) {
   const double from = local_s_;
-  local_s_ = std::max<double>(local_s_, pending.end_s);
-  book_wait(pending, from, local_s_);
+  local_s_ = std::max<double>(local_s_, end_s);
+  book_wait(channel, from, local_s_);
   catch_up();
 }
 
@@ -174,7 +179,7 @@ std::size_t SimClock::wait_any(std::span<const Awaited> handles) {
       const Pending& pending = pending_of(handles[i]);
       if (not_after(pending.end_s, transport_.now())) {
         local_s_ = std::max<double>({local_s_, pending.end_s, transport_.now()});
-        book_wait(pending, from, local_s_);
+        book_wait(pending.channel, from, local_s_);
         return i;
       }
       earliest = std::min(earliest, pending.end_s);
@@ -193,10 +198,11 @@ bool SimClock::done(Awaited handle) {
   return not_after(pending_of(handle).end_s, transport_.now());
 }
 
-// The main thread waited for `pending`; while the device computed meanwhile, that is what it did.
-void SimClock::book_wait(const Pending& pending, double from_s, double to_s) {
+// The main thread waited for an operation; while the device computed meanwhile, that is what it did.
+void SimClock::book_wait(std::int32_t channel, double from_s, double to_s) {
   const double after = book(running_, book(beside_, from_s, to_s), to_s);
-  observers_.tell(Topic::time, &Observer::waited, rank_, pending.channel, after, to_s);
+  ledger_.wait(channel, after, to_s);
+  observers_.tell(Topic::time, &Observer::waited, rank_, channel, after, to_s);
 }
 
 }  // namespace simsgd

@@ -13,15 +13,16 @@
 #include "sim/handle.hpp"
 #include "sim/job.hpp"
 #include "sim/observer.hpp"
+#include "sim/recording/ledger.hpp"
 #include "sim/roles/machine.hpp"
 
 namespace simsgd {
 
 class SimClock final : public Machine, public Completion, public Waiter {
  public:
-  /// The worker of a rank is the fiber of that number.
+  /// The worker of a rank is the fiber of that number. `observers` are told beside its ledger.
   SimClock(int rank, const Job& job, Fibers& fibers, Transport& transport, Interference& interference,
-           const Observers& observers);
+           Ledger& ledger, const Observers& observers);
   SimClock(const SimClock&) = delete;
   SimClock& operator=(const SimClock&) = delete;
 
@@ -40,6 +41,8 @@ class SimClock final : public Machine, public Completion, public Waiter {
 
   // Completion.
   void wait(Awaited handle) override;
+  /// For an operation of that channel of the ledger, which is known to end at `end_s`.
+  void wait_until(double end_s, std::int32_t channel);
   std::size_t wait_any(std::span<const Awaited> handles) override;
   bool done(Awaited handle) override;
 
@@ -80,13 +83,18 @@ class SimClock final : public Machine, public Completion, public Waiter {
 
  private:
   double work(double seconds);
+  void book(Activity activity, double seconds) {
+    ledger_.book(activity, seconds);
+    observers_.tell(Topic::time, &Observer::booked, rank_, activity, seconds);
+  }
   double book(const DeviceWork& work, double from_s, double to_s);
-  void book_wait(const Pending& pending, double from_s, double to_s);
+  void book_wait(std::int32_t channel, double from_s, double to_s);
 
   int rank_;
   Fibers& fibers_;
   Transport& transport_;
   Interference& interference_;
+  Ledger& ledger_;
   const Observers& observers_;
   Clock local_s_;
   Slowdown slowdown_;

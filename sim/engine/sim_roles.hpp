@@ -29,6 +29,8 @@ struct World {
   Mailroom& mailroom;
   Flooding& flooding;
   Observers& observers;
+  LedgerBook& ledgers;            ///< which are among these
+  const Observers& beside_ledgers;  ///< the others, that clocks tell
 };
 
 class SimMessages final : public Messages {

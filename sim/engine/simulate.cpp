@@ -56,7 +56,7 @@ class Simulation {
   Transport transport_;
   Interference interference_;
   Groups groups_;
-  Observers observers_;
+  Observers observers_, beside_ledgers_;
   CollectiveEngine collectives_;
   Negotiator negotiator_;
   Mailroom mailroom_;
@@ -105,7 +105,8 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
              transport_,  interference_,
              groups_,     collectives_,
              negotiator_, mailroom_,
-             flooding_,   observers_},
+             flooding_,   observers_,
+             ledgers_,    beside_ledgers_},
       steps_{end_, [this] { return curve_.target_met_s(); },
              [this](std::uint64_t step) {
                if (options_.interrupted && options_.interrupted()) throw Interrupted();
@@ -118,10 +119,12 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
 
 void Simulation::attach_observers() {
   observers_.attach(ledgers_, {Topic::time, Topic::steps, Topic::said});
-  if (timeline_.ranks() > 0) observers_.attach(timeline_, {Topic::time, Topic::drawing, Topic::steps});
+  for (Observers* all : {&observers_, &beside_ledgers_})
+    if (timeline_.ranks() > 0) all->attach(timeline_, {Topic::time, Topic::drawing, Topic::steps});
   if (job_.learner) observers_.attach(curve_, {Topic::steps});
   observers_.attach(notebook_, {Topic::said});
-  for (Observer* observer : options_.observers) observers_.attach(*observer);
+  for (Observers* all : {&observers_, &beside_ledgers_})
+    for (Observer* observer : options_.observers) all->attach(*observer);
 }
 
 Timeline Simulation::make_timeline() const {
@@ -138,7 +141,7 @@ Tensor Simulation::make_initial_model() {
 // Those who listen beside the ledgers: to all ranks, or to as many as a timeline has.
 std::unique_ptr<LockstepRun> Simulation::make_lockstep() {
   const int heard = options_.observers.empty() ? timeline_.ranks() : job_.workers();
-  return LockstepRun::make(world_, ledgers_, steps_, static_cast<std::size_t>(heard));
+  return LockstepRun::make(world_, steps_, static_cast<std::size_t>(heard));
 }
 
 void Simulation::spawn_workers() {

@@ -168,7 +168,7 @@ void Histogram::add(double seconds) {
 void StepTimes::add(double seconds) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   longest_s_ = std::max(longest_s_, seconds);
-  if (seen_++ % stride_ != 0) return;
+  if ((seen_++ & (stride_ - 1)) != 0) return;  // a power of two
   values_.push_back(seconds);
   if (values_.size() < kMost) return;
   for (std::size_t i = 0; 2 * i < values_.size(); ++i) values_[i] = values_[2 * i];
