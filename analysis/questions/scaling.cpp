@@ -248,8 +248,16 @@ class Runs {
  private:
   static std::string run(const Json& document, bool intervals) {
     try {
-      const IntervalSettings drawn{.draws = intervals ? kUsualDraws : 0, .jobs = 1, .progress = {}};
-      return run_with_intervals(scenario_of(document), {}, drawn).document.dump();
+      const Scenario scenario = scenario_of(document);
+      const Job job = make_job(scenario);
+      const IntervalSettings drawn{.jobs = 1, .progress = {}};
+      OrderedJson made =
+          (intervals ? run_with_intervals(scenario, job, {}, drawn) : run_job(scenario, job, {}, true))
+              .document;
+      OrderedJson read;  // of thousands of workers there are megabytes beside it
+      for (const char* part : {"metrics", "intervals", "notes"})
+        if (made.contains(part)) read[part] = std::move(made[part]);
+      return read.dump();
     } catch (const ConfigError& error) {
       const InputError& first = error.errors().front();
       // What is wrong is what the change needs, not a value at a place that nobody wrote.
