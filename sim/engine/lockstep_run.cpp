@@ -64,6 +64,8 @@ LockstepRun::LockstepRun(World& world, const SimWorker::Steps& steps, std::size_
       step_s_(world.job.workload.micro_batches * (world.times.forward_s + world.times.backward_s)),
       clocks_(static_cast<std::size_t>(world.job.workers())),
       ranks_(clocks_.size()),
+      simulated_(begin_alike() ? 1 : clocks_.size()),
+      alike_(clocks_.size()),
       marks_s_(heard, std::vector<double>(trace_.marks)) {
   for (StepTrace::Actions* actions : {&unheard_.first, &unheard_.others, &unheard_.after})
     std::erase_if(*actions, [](const StepTrace::Action& each) {
@@ -79,12 +81,57 @@ LockstepRun::LockstepRun(World& world, const SimWorker::Steps& steps, std::size_
       prepared.parts.push_back(world.collectives.prepare(operation));
     }
   }
-  for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
-    const auto number = static_cast<int>(rank);
-    clocks_[rank].emplace(number, world.job, world.fibers, world.transport, world.interference,
-                          ledger_of(rank), hears(rank) ? world.beside_ledgers : nobody_);
-    if (world.job.failures.any()) crashes_.emplace_back(world.job.failures, world.job.seed, number);
+  std::iota(simulated_.begin(), simulated_.end(), 0);
+  alike_.front().resize(clocks_.size() - simulated_.size());
+  std::iota(alike_.front().begin(), alike_.front().end(), 1);
+  for (const int rank : simulated_) {
+    add_clock(static_cast<std::size_t>(rank));
+    if (world.job.failures.any()) crashes_.emplace_back(world.job.failures, world.job.seed, rank);
   }
+}
+
+// Until their first operation ends.
+bool LockstepRun::begin_alike() const {
+  const Job& job = world_.job;
+  return heard_ == 0 && !in_time_order_ && job.stragglers.empty() && !job.failures.any() &&
+         job.workload.compute_factor.kind == Distribution::Kind::constant && job.cluster.node_speed.empty() &&
+         !job.network.has_jitter();
+}
+
+void LockstepRun::add_clock(std::size_t rank) {
+  clocks_[rank].emplace(static_cast<int>(rank), world_.job, world_.fibers, world_.transport,
+                        world_.interference, ledger_of(rank), hears(rank) ? world_.beside_ledgers : nobody_);
+}
+
+// The operation is known, and nobody has gone on yet.
+void LockstepRun::part_ways(const Operation::Part& part) {
+  const std::vector<double>& ends_s = part.whole.ends_s;
+  const std::vector<double>& sent = part.whole.plan->bytes_sent();
+  for (std::size_t i = 0; i < simulated_.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(simulated_[i]);
+    std::vector<int>& alike = alike_[rank];
+    const auto same = [&, end_s = ends_s[rank], bytes = sent[rank]](int other) {
+      return ends_s[static_cast<std::size_t>(other)] == end_s &&
+             sent[static_cast<std::size_t>(other)] == bytes;
+    };
+    if (std::all_of(alike.begin(), alike.end(), same)) continue;
+    const auto others = std::stable_partition(alike.begin(), alike.end(), same);
+    const int first = *others;
+    alike_[static_cast<std::size_t>(first)].assign(others + 1, alike.end());
+    alike.erase(others, alike.end());
+    simulated_.push_back(first);
+    stand_in(static_cast<std::size_t>(first), rank);
+  }
+}
+
+// From now on for itself and those that are alike; so far the other has done what it does.
+void LockstepRun::stand_in(std::size_t rank, std::size_t other) {
+  ranks_[rank] = ranks_[other];
+  if (other == running_) ++ranks_[rank].next;  // it is starting the operation
+  ledger_of(rank) = ledger_of(other);
+  add_clock(rank);
+  clocks_[rank]->take_over(*clocks_[other]);
+  if (ranks_[rank].awaits == 0) ready_.push_back(rank);
 }
 
 void LockstepRun::run() {
@@ -94,8 +141,7 @@ void LockstepRun::run() {
     for (const auto& [name, value] : trace_.numbers)
       world_.observers.tell(Topic::said, &Observer::number, rank, name, value);
   }
-  ready_.resize(clocks_.size());
-  std::iota(ready_.begin(), ready_.end(), std::size_t{0});
+  ready_.assign(simulated_.begin(), simulated_.end());
   if (in_time_order_)
     for (const std::size_t rank : std::exchange(ready_, {})) due_.put(static_cast<std::uint32_t>(rank), 0);
   while (!due_.empty()) {
@@ -108,7 +154,11 @@ void LockstepRun::run() {
     for (const std::size_t rank : turn_) go_on(rank);
     turn_.clear();
   }
-  for (std::size_t rank = 0; rank < clocks_.size(); ++rank) tell_ledger(rank, ranks_[rank].started);
+  for (const int each : simulated_) {
+    const auto rank = static_cast<std::size_t>(each);
+    tell_ledger(rank, ranks_[rank].started);
+    for (const int other : alike_[rank]) world_.ledgers.of(other) = ledger_of(rank);
+  }
 }
 
 const StepTrace::Actions& LockstepRun::actions_of(std::size_t rank) const {
@@ -122,6 +172,7 @@ const StepTrace::Actions& LockstepRun::actions_of(std::size_t rank) const {
 void LockstepRun::go_on(std::size_t rank) {
   using Kind = StepTrace::Action::Kind;
   Rank& state = ranks_[rank];
+  running_ = rank;
   feel_upcoming(rank);
   do {
     const StepTrace::Actions& actions = actions_of(rank);
@@ -196,7 +247,7 @@ void LockstepRun::end_step(std::size_t rank) {
   if (hears(rank))
     world_.observers.tell(Topic::steps, &Observer::step_ended, end);
   else
-    world_.ledgers.step_ended(end);
+    world_.ledgers.step_ended_by(1 + alike_[rank].size(), end);
   if (rank == 0 && steps_.progress) steps_.progress(state.step);
   steps_.end.completed(world_.job.workload.batch, clock.local());
 }
@@ -244,7 +295,7 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
       const std::uint64_t number = open(rank, prepared_[action.index]);
       const Seen seen = seen_by(rank, number);
       if (clock.is_slowed_by_communication()) clock.communicates(felt(seen, clock.local()));
-      start(number, seen, clock.local());
+      start(rank, number, seen, clock.local());
       break;
     }
     case Kind::start_after: {
@@ -331,10 +382,12 @@ std::uint64_t LockstepRun::open(std::size_t rank, const Prepared& what) {
   return number;
 }
 
-void LockstepRun::start(std::uint64_t number, const Seen& seen, double at_s) {
+void LockstepRun::start(std::size_t rank, std::uint64_t number, const Seen& seen, double at_s) {
   Operation::Part& part = seen.part;
   part.whole.posted_s[seen.member] = at_s;
-  if (++part.posted == part.whole.posted_s.size())
+  for (const int other : alike_[rank]) part.whole.posted_s[static_cast<std::size_t>(other)] = at_s;
+  part.posted += 1 + alike_[rank].size();
+  if (part.posted == part.whole.posted_s.size())
     all_started(number, static_cast<std::size_t>(&part - seen.operation.parts.data()));
 }
 
@@ -355,8 +408,8 @@ void LockstepRun::start_following(std::size_t rank, std::uint64_t after) {
     const double at_s = seen_by(rank, after).end_s();
     if (clocks_[rank]->is_slowed_by_communication()) state.upcoming.push_back(felt(seen, at_s));
     state.following.erase(state.following.begin());
-    world_.transport.have_passed(1, {});
-    start(number, seen, at_s);
+    world_.transport.have_passed(1 + alike_[rank].size(), {});
+    start(rank, number, seen, at_s);
   }
 }
 
@@ -368,30 +421,34 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
   const std::vector<int>& ranks = world_.groups.ranks(prepared.split.parts[which]);
   const auto first_unheard = std::lower_bound(ranks.begin(), ranks.end(), static_cast<int>(heard_));
   const auto heard = static_cast<std::size_t>(first_unheard - ranks.begin());
-  world_.collectives.run_whole(prepared.parts[which], prepared.what, prepared.abreast ? &*prepared.abreast : nullptr,
-                               heard, part.whole);
+  world_.collectives.run_whole(prepared.parts[which], prepared.what,
+                               prepared.abreast ? &*prepared.abreast : nullptr, heard, part.whole);
   part.known = true;
   for (std::size_t member = heard; in_time_order_ && member < ranks.size(); ++member)
     tell(static_cast<std::size_t>(ranks[member]), number);
-  for (std::size_t member = 0; member < ranks.size(); ++member) {
-    const auto rank = static_cast<std::size_t>(ranks[member]);
+  if (simulated_.size() < clocks_.size()) part_ways(part);
+  const std::vector<int>& members = in_time_order_ ? ranks : simulated_;
+  for (const int each : members) {
+    const auto rank = static_cast<std::size_t>(each);
     if (ranks_[rank].awaits != number + 1) continue;
     ranks_[rank].awaits = 0;
     if (in_time_order_)
       due_.put(static_cast<std::uint32_t>(rank),
-               std::max<double>(clocks_[rank]->local(), part.whole.ends_s[member]));
+               std::max<double>(clocks_[rank]->local(), seen_by(rank, number).end_s()));
     else
       ready_.push_back(rank);
   }
   const bool last = ++started.known == prepared.split.parts.size();
-  for (const int rank : ranks) start_following(static_cast<std::size_t>(rank), number);
+  for (std::size_t i = 0; i < members.size(); ++i)  // more may come
+    start_following(static_cast<std::size_t>(members[i]), number);
   if (last) forget_operations();
 }
 
 // Those that no ledger is to be told of, and that no rank waits for any more.
 void LockstepRun::forget_operations() {
   std::uint64_t needed = first_ + operations_.size();
-  for (const Rank& each : ranks_) {
+  for (const int rank : simulated_) {
+    const Rank& each = ranks_[static_cast<std::size_t>(rank)];
     needed = std::min(needed, each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0);
     if (!in_time_order_) needed = std::min(needed, each.told);
     if (!each.following.empty()) needed = std::min(needed, each.following.front().after);

@@ -5,6 +5,9 @@
 // starts an operation last goes on, and then, in the order of ranks, those who waited for it. Where
 // operations of groups follow on others, whose end a device feels that computes beside them, ranks go on in
 // the order of their clocks.
+//
+// Where nothing is drawn and nobody listens, ranks do the same until an operation ends for some of them at
+// another instant: one of them does it for all.
 #pragma once
 
 #include <deque>
@@ -90,6 +93,10 @@ class LockstepRun {
   static std::map<GroupId, Split> splits_of(const StepTrace& trace, const World& world);
   bool hears(std::size_t rank) const { return rank < heard_; }
   Ledger& ledger_of(std::size_t rank) { return world_.ledgers.of(static_cast<int>(rank)); }
+  bool begin_alike() const;
+  void add_clock(std::size_t rank);
+  void part_ways(const Operation::Part& part);
+  void stand_in(std::size_t rank, std::size_t other);
   void go_on(std::size_t rank);
   bool next_step(std::size_t rank);
   void end_step(std::size_t rank);
@@ -103,7 +110,7 @@ class LockstepRun {
   bool catch_up(std::size_t rank);
   void feel_upcoming(std::size_t rank);
   std::uint64_t open(std::size_t rank, const Prepared& what);
-  void start(std::uint64_t number, const Seen& seen, double at_s);
+  void start(std::size_t rank, std::uint64_t number, const Seen& seen, double at_s);
   void start_following(std::size_t rank, std::uint64_t after);
   void all_started(std::uint64_t number, std::size_t part);
   Slowdown::Started felt(const Seen& seen, double at_s) const;
@@ -125,13 +132,16 @@ class LockstepRun {
   std::size_t heard_;
   Observers nobody_;
   StepTrace trace_;
-  StepTrace::Steps unheard_;             // those of the trace without marks and spans
-  std::map<GroupId, Split> splits_;      // by the group of rank 0
-  bool in_time_order_;                   // there are groups
-  std::vector<Prepared> prepared_;       // each of the trace's operations
+  StepTrace::Steps unheard_;                     // those of the trace without marks and spans
+  std::map<GroupId, Split> splits_;              // by the group of rank 0
+  bool in_time_order_;                           // there are groups
+  std::vector<Prepared> prepared_;               // each of the trace's operations
   double step_s_ = 0;                            // nominal
   std::vector<std::optional<SimClock>> clocks_;  // by rank; they do not move
   std::vector<Rank> ranks_;
+  std::vector<int> simulated_;                // ranks; all but those of alike_
+  std::vector<std::vector<int>> alike_;       // by rank: the others that do what it does
+  std::size_t running_ = 0;                   // rank
   std::vector<Crashes> crashes_;              // by rank; empty: nothing fails
   std::vector<std::vector<double>> marks_s_;  // by rank that is heard, and by number
   std::vector<std::size_t> ready_, turn_;     // who goes on next, and who goes on in this turn

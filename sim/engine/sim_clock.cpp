@@ -18,6 +18,13 @@ SimClock::SimClock(int rank, const Job& job, Fibers& fibers, Transport& transpor
       slowdown_(job.cluster.device.communication_slowdown),
       backward_overlap_s_(job.cluster.host.overlap_s) {}
 
+void SimClock::take_over(const SimClock& other) {
+  local_s_ = other.local_s_;
+  slowdown_ = other.slowdown_;
+  beside_ = other.beside_;
+  running_ = other.running_;
+}
+
 // Time
 // -----------------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,9 @@ class SimClock final : public Machine, public Completion, public Waiter {
 
   void wake() override;
 
+  /// Goes on as the clock of another rank, which does the same.
+  void take_over(const SimClock& other);
+
   /// Time on this worker, exactly.
   const Clock& local() const { return local_s_; }
   /// Sleeps until the simulation's clock is there too.

@@ -29,7 +29,7 @@ struct World {
   Mailroom& mailroom;
   Flooding& flooding;
   Observers& observers;
-  LedgerBook& ledgers;            ///< which are among these
+  LedgerBook& ledgers;              ///< which are among these
   const Observers& beside_ledgers;  ///< the others, that clocks tell
 };
 

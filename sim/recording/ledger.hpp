@@ -102,7 +102,12 @@ class LedgerBook final : public Observer {
   }
   void sent(int rank, Traffic traffic, double bytes) override { of(rank).sent(traffic, bytes); }
   void step_began(int rank, std::uint64_t, double now_s) override { of(rank).begin_step(now_s); }
-  void step_ended(const StepEnd& end) override { step_times_.add(of(end.rank).end_step(end.end_s)); }
+  void step_ended(const StepEnd& end) override { step_ended_by(1, end); }
+  /// So many ranks do what that one does.
+  void step_ended_by(std::size_t ranks, const StepEnd& end) {
+    const double seconds = of(end.rank).end_step(end.end_s);
+    for (; ranks > 0; --ranks) step_times_.add(seconds);
+  }
   void gradient_used(int rank, std::uint64_t, const Tensor&, double samples) override {
     of(rank).used_samples(samples);
   }

@@ -348,6 +348,33 @@ TEST_CASE("in lockstep: methods that wait within a step, on slow nodes that cras
     }
 }
 
+TEST_CASE("in lockstep: ranks that do the same are simulated as one, until an operation parts them") {
+  Json scenario = steps_of_three_layers(12);
+  scenario.erase("stragglers");
+  scenario["optimizer"] = {{"name", "adamw"}, {"learning_rate", 0.001}};
+  scenario["cluster"]["device"]["communication_slowdown"] = 0.2;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}, {"latency", "5 us"}};
+  scenario["cluster"]["host"] = {{"launch", "10 us"}, {"tensor", "5 us"}, {"overlap", "2 ms"}};
+  scenario["workload"]["micro_batches"] = 2;
+  for (const int workers : {2, 10, 12})
+    for (const int gpus_per_node : {1, 2, 4})
+      for (const char* schedule : {"ring", "tree", "recursive_doubling", "rabenseifner"})
+        for (const Json& algorithm :
+             {Json{{"name", "allreduce_sgd"}, {"fusion", "none"}}, Json{{"name", "dear"}},
+              Json{{"name", "fsdp"}, {"prefetch", 2}, {"channels", 2}, {"reduce", "each"}}}) {
+          scenario["cluster"]["workers"] = workers;
+          scenario["cluster"]["gpus_per_node"] = gpus_per_node;
+          scenario["network"] = {{"fidelity", "steps"}, {"all_reduce", schedule}};
+          scenario["algorithm"] = algorithm;
+          CAPTURE(scenario.dump());
+          Ran fibers = run(scenario, true, false, false), alike = run(scenario, false, false, false);
+          for (std::string* step_times : {&fibers.workers.back(), &alike.workers.back()})
+            *step_times = ascending(*step_times);
+          CHECK(alike.workers == fibers.workers);
+          CHECK(alike.metrics == fibers.metrics);
+        }
+}
+
 TEST_CASE("a stop by the clock, and libraries that block or negotiate: what lockstep leaves to fibers") {
   Json scenario = steps_of_three_layers(4);
   for (const Json& stack : {Json{{"name", "horovod"}, {"cycle", "1 ms"}, {"agreement", "0.1 ms"}},
