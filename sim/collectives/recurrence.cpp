@@ -107,10 +107,21 @@ bool leap(std::vector<double>& t, const std::vector<double>& c, double reduce_s,
   return true;
 }
 
-// All repetitions on one cycle without jitter.
-void run_cycle(std::vector<double>& t, const std::vector<double>& c, double reduce_s, int repeat,
-               bool uniform) {
-  const std::size_t n = t.size();
+// After how many ranks times and costs repeat: on nodes that are alike, after those of one. So do they after
+// any repetitions, and as many ranks in a cycle of their own tell what all do.
+std::size_t period_of(const std::vector<double>& t, const std::vector<double>& c) {
+  constexpr std::size_t kMost = 128;
+  const auto repeats = [](const std::vector<double>& values, std::size_t period) {
+    return std::equal(values.begin() + static_cast<std::ptrdiff_t>(period), values.end(), values.begin());
+  };
+  for (std::size_t period = 2; period <= std::min(kMost, t.size() / 2); ++period)
+    if (t.size() % period == 0 && repeats(c, period) && repeats(t, period)) return period;
+  return t.size();
+}
+
+// All repetitions on one cycle without jitter, of which a period of a cycle of `n` is given.
+void run_cycle(std::vector<double>& t, const std::vector<double>& c, std::size_t n, double reduce_s,
+               int repeat, bool uniform) {
   if (uniform && repeat >= static_cast<int>(n / 2)) {  // a delay has reached everybody
     const double end = *std::max_element(t.begin(), t.end()) + repeat * (c[0] + reduce_s);
     std::fill(t.begin(), t.end(), end);
@@ -119,14 +130,14 @@ void run_cycle(std::vector<double>& t, const std::vector<double>& c, double redu
   // Shorter ones are gone through, and round each repetition at the clock's size: so are times recorded.
   constexpr std::size_t kLong = 4096;
   if (n > kLong && leap(t, c, reduce_s, repeat)) return;
-  std::vector<double> before(n);
+  std::vector<double> before(t.size());
   constexpr int kCheckEvery = 32;
   for (int done = 0; done < repeat; ++done) {
     const bool check = done % kCheckEvery == kCheckEvery - 1;
     if (check) before = t;
-    step_cycle(t.data(), n, reduce_s, [&c](std::size_t k) { return c[k]; });
+    step_cycle(t.data(), t.size(), reduce_s, [&c](std::size_t k) { return c[k]; });
     double increment = 0;
-    if (check && steady(before.data(), t.data(), n, increment)) {
+    if (check && steady(before.data(), t.data(), t.size(), increment)) {
       const double rest = (repeat - 1 - done) * increment;
       for (double& time : t) time += rest;
       return;
@@ -146,8 +157,12 @@ void advance_cycles(const StageCosts& costs, std::vector<double>& t) {
       times[k - begin] = t[rank];
       cost[k - begin] = costs.message_s(rank);
     }
-    run_cycle(times, cost, costs.reduce_s, costs.stage->repeat, costs.uniform);
-    for (std::size_t k = begin; k < end; ++k) t[static_cast<std::size_t>(costs.order[k])] = times[k - begin];
+    const std::size_t period = costs.uniform ? end - begin : period_of(times, cost);
+    times.resize(period);
+    cost.resize(period);
+    run_cycle(times, cost, end - begin, costs.reduce_s, costs.stage->repeat, costs.uniform);
+    for (std::size_t k = begin; k < end; k += period)
+      for (std::size_t i = 0; i < period; ++i) t[static_cast<std::size_t>(costs.order[k + i])] = times[i];
   }
 }
 

@@ -87,6 +87,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("so do rings through nodes that are alike, of which one tells what all do") {
+  Stream draws({28, Purpose::algorithm, 0, 0});
+  for (const int gpus : {2, 3, 4, 8})
+    for (const int nodes : {1, 2, 5, 16, 600}) {
+      CAPTURE(gpus);
+      CAPTURE(nodes);
+      const Case node = random_case(ring_of(gpus), gpus * nodes - 1, draws);
+      Case made = node;
+      made.to = ring_of(gpus * nodes);
+      for (std::vector<double>* each : {&made.alpha_s, &made.transfer_s, &made.arrivals})
+        for (std::size_t i = each->size(); i < made.to.size(); ++i)
+          each->push_back((*each)[i % static_cast<std::size_t>(gpus)]);
+      check_equals_plain_loop(made, nullptr);
+      made.arrivals[made.arrivals.size() / 2] += 1e-5;  // now one of them is late
+      check_equals_plain_loop(made, nullptr);
+    }
+}
+
 TEST_CASE("so do several cycles, and rings that run backwards or jump") {
   Stream draws({24, Purpose::algorithm, 0, 0});
   for (const int ranks : {4, 6, 12, 30, 64}) {
