@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -121,17 +122,12 @@ namespace {
 
 struct StepColumn {
   CurveColumn column;
-  double (*value)(const StepRow&);
+  std::function<double(const StepRow&)> value;
 };
 
-template <Activity activity>
-double activity_of(const StepRow& row) {
-  return row.activity_s[static_cast<std::size_t>(activity)];
-}
-
-template <Activity activity>
-StepColumn activity_column(const char* definition) {
-  return {{activity_metric(activity), "s", definition, ""}, activity_of<activity>};
+StepColumn activity_column(Activity activity, const char* definition) {
+  return {{activity_metric(activity), "s", definition, ""},
+          [activity](const StepRow& row) { return row.activity_s[static_cast<std::size_t>(activity)]; }};
 }
 
 const std::vector<StepColumn>& columns() {
@@ -150,14 +146,14 @@ const std::vector<StepColumn>& columns() {
       {{"operation_end_s", "s", "Its last one ended", "without one"},
        [](const StepRow& row) { return row.operation_end_s; }},
       {{"end_s", "s", "The step ended", ""}, [](const StepRow& row) { return row.end_s; }},
-      activity_column<Activity::compute>("Forward and backward passes and the optimizer"),
-      activity_column<Activity::straggle>("What stragglers add"),
-      activity_column<Activity::selection>("Choosing entries of a sparse gradient"),
-      activity_column<Activity::factor>("Products and factorisations of matrices beside the gradient"),
-      activity_column<Activity::inverse>("Inverting matrices"),
-      activity_column<Activity::host>("Launching, packing and merging"),
-      activity_column<Activity::communication>("Waiting for bytes that are on their way"),
-      activity_column<Activity::wait>("Waiting for others that have not come yet"),
+      activity_column(Activity::compute, "Forward and backward passes and the optimizer"),
+      activity_column(Activity::straggle, "What stragglers add"),
+      activity_column(Activity::selection, "Choosing entries of a sparse gradient"),
+      activity_column(Activity::factor, "Products and factorisations of matrices beside the gradient"),
+      activity_column(Activity::inverse, "Inverting matrices"),
+      activity_column(Activity::host, "Launching, packing and merging"),
+      activity_column(Activity::communication, "Waiting for bytes that are on their way"),
+      activity_column(Activity::wait, "Waiting for others that have not come yet"),
       {{"staleness", "1", "Mean age in steps of what was used", "where nothing was noted"},
        [](const StepRow& row) { return row.staleness; }},
       {{"bytes_sent", "B", "In this step", ""}, [](const StepRow& row) { return row.bytes_sent; }},

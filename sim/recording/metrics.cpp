@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "sim/base/quantiles.hpp"
 #include "sim/learn/dataset.hpp"
@@ -50,10 +49,11 @@ Value train_loss_final(const RunRecord& record, const Job& job) {
   return sum / static_cast<double>(steps);
 }
 
-template <double EvaluationPoint::*member>
-Value last_evaluation(const RunRecord& record, const Job&) {
-  if (record.evaluations.empty()) return std::nullopt;
-  return record.evaluations.back().*member;
+auto last_evaluation(double EvaluationPoint::*member) {
+  return [member](const RunRecord& record, const Job&) -> Value {
+    if (record.evaluations.empty()) return std::nullopt;
+    return record.evaluations.back().*member;
+  };
 }
 
 Value test_bits_per_byte(const RunRecord& record, const Job& job) {
@@ -99,16 +99,16 @@ std::vector<Metric> learning_metrics() {
       {"staleness_max", "1", "Greatest such age. No value where none has an age.", staleness_max},
       {"consensus_distance", "1",
        "sqrt(mean over workers of |x_i - mean|^2) of the models at the end. No value without a learner.",
-       last_evaluation<&EvaluationPoint::consensus_distance>, Better::less},
+       last_evaluation(&EvaluationPoint::consensus_distance), Better::less},
       {"train_loss_final", "1",
        "Mean over the last 50 steps (or all, if fewer) of the training loss of a step, train_loss of the curve. No value without a learner.",
        train_loss_final, Better::less},
       {"test_loss_final", "1",
        "Mean loss of the mean model on the test set at the end. No value without a learner or a test set.",
-       last_evaluation<&EvaluationPoint::test_loss>, Better::less},
+       last_evaluation(&EvaluationPoint::test_loss), Better::less},
       {"test_accuracy_final", "1",
        "Share of the test set that the mean model classifies correctly at the end. No value without a learner or a test set, or for a regression.",
-       last_evaluation<&EvaluationPoint::test_accuracy>, Better::more},
+       last_evaluation(&EvaluationPoint::test_accuracy), Better::more},
       {"test_bits_per_byte_final", "1",
        "Loss on a test set of text, test_loss_final in nats a token, in bits for each byte of UTF-8. No value for other data.",
        test_bits_per_byte, Better::less},
@@ -118,25 +118,24 @@ std::vector<Metric> learning_metrics() {
   };
 }
 
-template <const char* name>
-Value extra(const RunRecord& record, const Job&) {
-  const auto found = record.extra.find(name);
-  if (found == record.extra.end()) return std::nullopt;
-  return found->second;
+auto extra(const char* name) {
+  return [name](const RunRecord& record, const Job&) -> Value {
+    const auto found = record.extra.find(name);
+    if (found == record.extra.end()) return std::nullopt;
+    return found->second;
+  };
 }
-constexpr char kCrashes[] = "crashes", kLostSteps[] = "lost_steps", kLostWork[] = "lost_work_s",
-               kDowntime[] = "downtime_s";
 
 /// Duration, memory, cost, energy.
 std::vector<Metric> resource_metrics() {
   return {
-      {kCrashes, "1", "Crashes of all workers. No value, as for the next three, where nothing can fail.",
-       extra<kCrashes>, Better::less},
-      {kLostSteps, "1", "Steps completed since the last checkpoint, summed over the crashes.",
-       extra<kLostSteps>, Better::less},
-      {kLostWork, "s", "Computing that crashes made void: of these steps, and in progress.", extra<kLostWork>,
-       Better::less},
-      {kDowntime, "s", "From the crashes until the workers were back, summed.", extra<kDowntime>,
+      {"crashes", "1", "Crashes of all workers. No value, as for the next three, where nothing can fail.",
+       extra("crashes"), Better::less},
+      {"lost_steps", "1", "Steps completed since the last checkpoint, summed over the crashes.",
+       extra("lost_steps"), Better::less},
+      {"lost_work_s", "s", "Computing that crashes made void: of these steps, and in progress.",
+       extra("lost_work_s"), Better::less},
+      {"downtime_s", "s", "From the crashes until the workers were back, summed.", extra("downtime_s"),
        Better::less},
       {"simulated_time_s", "s",
        "Duration of the run: the instant at which it was over (wall time of a real run).",
@@ -171,11 +170,10 @@ Value per_step(const RunRecord& record, Of of) {
   return sum / static_cast<double>(count);
 }
 
-template <Activity activity>
-Value activity_s(const RunRecord& record, const Job&) {
-  return per_step(record, [](const WorkerRecord& worker) {
-    return worker.activity_s[static_cast<std::size_t>(activity)];
-  });
+/// That, as a metric.
+template <class Of>
+auto of_a_step(Of of) {
+  return [of](const RunRecord& record, const Job&) { return per_step(record, of); };
 }
 
 /// The sum of the breakdown, so that the parts sum to it to the last bits.
@@ -189,10 +187,11 @@ Value iteration_mean(const RunRecord& record, const Job&) {
   return total;
 }
 
-template <int percent>
-Value iteration_quantile(const RunRecord& record, const Job&) {
-  if (record.step_times_s.empty()) return std::nullopt;
-  return quantile(record.step_times_s, percent / 100.0);
+auto iteration_quantile(int percent) {
+  return [percent](const RunRecord& record, const Job&) -> Value {
+    if (record.step_times_s.empty()) return std::nullopt;
+    return quantile(record.step_times_s, percent / 100.0);
+  };
 }
 
 Value longest_step(const RunRecord& record, const Job&) {
@@ -200,31 +199,16 @@ Value longest_step(const RunRecord& record, const Job&) {
   return longest == record.step_times_s.end() ? Value() : Value(*longest);
 }
 
-template <Traffic traffic>
-Value exposed_s(const RunRecord& record, const Job&) {
-  return per_step(
-      record, [](const WorkerRecord& worker) { return worker.exposed_s[static_cast<std::size_t>(traffic)]; });
+/// What workers have for each kind of traffic.
+auto of_traffic(std::array<double, kTraffics> WorkerTotals::*each, Traffic traffic) {
+  return of_a_step([each, kind = static_cast<std::size_t>(traffic)](const WorkerRecord& worker) {
+    return (worker.*each)[kind];
+  });
 }
 
-template <Traffic traffic>
-Value hidden_s(const RunRecord& record, const Job&) {
-  return per_step(record, [](const WorkerRecord& worker) {
-    const auto kind = static_cast<std::size_t>(traffic);
+auto hidden_s(Traffic traffic) {
+  return of_a_step([kind = static_cast<std::size_t>(traffic)](const WorkerRecord& worker) {
     return std::max(0.0, worker.communication_s[kind] - worker.exposed_s[kind]);
-  });
-}
-
-template <Traffic traffic>
-Value overhead_s(const RunRecord& record, const Job&) {
-  return per_step(record, [](const WorkerRecord& worker) {
-    return worker.overhead_s[static_cast<std::size_t>(traffic)];
-  });
-}
-
-template <Traffic traffic>
-Value bytes_sent(const RunRecord& record, const Job&) {
-  return per_step(record, [](const WorkerRecord& worker) {
-    return worker.bytes_sent[static_cast<std::size_t>(traffic)];
   });
 }
 
@@ -292,72 +276,57 @@ std::vector<Metric> step_metrics() {
        iteration_mean, Better::less},
       {"iteration_time_p50_s", "s",
        "Median of the durations of all steps of all workers (or of an even sample of them).",
-       iteration_quantile<50>, Better::less},
-      {"iteration_time_p5_s", "s", "5th percentile of the same durations.", iteration_quantile<5>,
+       iteration_quantile(50), Better::less},
+      {"iteration_time_p5_s", "s", "5th percentile of the same durations.", iteration_quantile(5),
        Better::less},
-      {"iteration_time_p25_s", "s", "First quartile of the same durations.", iteration_quantile<25>,
+      {"iteration_time_p25_s", "s", "First quartile of the same durations.", iteration_quantile(25),
        Better::less},
-      {"iteration_time_p75_s", "s", "Third quartile of the same durations.", iteration_quantile<75>,
+      {"iteration_time_p75_s", "s", "Third quartile of the same durations.", iteration_quantile(75),
        Better::less},
-      {"iteration_time_p95_s", "s", "95th percentile of the same durations.", iteration_quantile<95>,
+      {"iteration_time_p95_s", "s", "95th percentile of the same durations.", iteration_quantile(95),
        Better::less},
-      {"iteration_time_p99_s", "s", "99th percentile of the same durations.", iteration_quantile<99>,
+      {"iteration_time_p99_s", "s", "99th percentile of the same durations.", iteration_quantile(99),
        Better::less},
       {"iteration_time_max_s", "s", "The longest of all steps of all workers.", longest_step, Better::less},
   };
 }
 
-// Calls `add` with each index of a table, as a constant.
-template <std::size_t count, class Add>
-void for_each_index(Add add) {
-  [&]<std::size_t... index>(std::index_sequence<index...>) {
-    (add(std::integral_constant<std::size_t, index>()), ...);
-  }
-  (std::make_index_sequence<count>());
-}
-
 void add_activity_metrics(std::vector<Metric>& all) {
-  for_each_index<kActivities>([&all](auto index) {
-    constexpr auto kActivity = static_cast<Activity>(index());
-    all.push_back({activity_metric(kActivity), "s",
-                   std::string("Per step: ") + activities()[index].definition, activity_s<kActivity>,
+  for (const ActivityInfo& each : activities())
+    all.push_back({activity_metric(each.activity), "s", std::string("Per step: ") + each.definition,
+                   of_a_step([kind = static_cast<std::size_t>(each.activity)](const WorkerRecord& worker) {
+                     return worker.activity_s[kind];
+                   }),
                    Better::less});
-  });
 }
 
 void add_communication_metrics(std::vector<Metric>& all) {
-  for_each_index<kTraffics>([&all](auto index) {
-    constexpr auto kTraffic = static_cast<Traffic>(index());
-    const std::string what = traffics()[index].plural;
+  for (const TrafficInfo& each : traffics()) {
     all.push_back(
-        {exposed_metric(kTraffic), "s",
-         fmt::format("Per step: waiting for {} on their way; part of communication_exposed_s.", what),
-         exposed_s<kTraffic>, Better::less});
-    all.push_back({hidden_metric(kTraffic), "s",
-                   fmt::format("Per step: {} on their way while the worker did something else.", what),
-                   hidden_s<kTraffic>});
-  });
+        {exposed_metric(each.traffic), "s",
+         fmt::format("Per step: waiting for {} on their way; part of communication_exposed_s.", each.plural),
+         of_traffic(&WorkerTotals::exposed_s, each.traffic), Better::less});
+    all.push_back({hidden_metric(each.traffic), "s",
+                   fmt::format("Per step: {} on their way while the worker did something else.", each.plural),
+                   hidden_s(each.traffic)});
+  }
 }
 
 void add_overhead_metrics(std::vector<Metric>& all) {
-  for_each_index<kTraffics>([&all](auto index) {
-    constexpr auto kTraffic = static_cast<Traffic>(index());
+  for (const TrafficInfo& each : traffics())
     all.push_back(
-        {traffic_name(kTraffic) + "_communication_overhead_s", "s",
+        {traffic_name(each.traffic) + "_communication_overhead_s", "s",
          fmt::format(
              "Per step: what the worker lost to collectives with {}, except waiting for others: bytes on their way, host work, and computing that they slowed. Part of communication_exposed_s and host_s.",
-             traffics()[index].plural),
-         overhead_s<kTraffic>, Better::less});
-  });
+             each.plural),
+         of_traffic(&WorkerTotals::overhead_s, each.traffic), Better::less});
 }
 
 void add_bytes_metrics(std::vector<Metric>& all) {
-  for_each_index<kTraffics>([&all](auto index) {
-    constexpr auto kTraffic = static_cast<Traffic>(index());
-    all.push_back({traffic_name(kTraffic) + "_bytes_sent_per_worker_per_step", "B",
-                   fmt::format("Of bytes_sent_per_worker_per_step, those of {}.", traffics()[index].plural),
-                   bytes_sent<kTraffic>, Better::less});
-  });
+  for (const TrafficInfo& each : traffics())
+    all.push_back({traffic_name(each.traffic) + "_bytes_sent_per_worker_per_step", "B",
+                   fmt::format("Of bytes_sent_per_worker_per_step, those of {}.", each.plural),
+                   of_traffic(&WorkerTotals::bytes_sent, each.traffic), Better::less});
 }
 
 /// Throughput, the duration of a step and its parts, communication by kind.

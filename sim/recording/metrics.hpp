@@ -2,6 +2,7 @@
 // `expected` speak of metrics by these names alone.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ struct Metric {
   std::string unit;        ///< "s", "1/s", "B", "1", "USD", "J"
   std::string definition;  ///< one or two sentences for people; says when there is no value
   /// Nothing where the metric has no value for the run.
-  std::optional<double> (*value)(const RunRecord& record, const Job& job);
+  std::function<std::optional<double>(const RunRecord& record, const Job& job)> value;
   Better better = Better::neither;  ///< what comparisons call an advantage
 };
 

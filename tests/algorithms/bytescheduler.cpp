@@ -93,8 +93,7 @@ TEST_CASE("bytescheduler is SGD with the mean gradient") {
     use_algorithm(job, "bytescheduler", parameters);
     Workers workers(job);
     for (std::uint64_t step = 1; step <= kSteps; ++step) {
-      Vector mean = Vector::Zero(36);
-      for (std::size_t i = 0; i < 4; ++i) mean += workers.gradient(i, step) / 4;
+      const Vector mean = workers.mean_gradient(step);
       for (std::size_t i = 0; i < 4; ++i) workers[i] -= job.optimizer.learning_rate.at(step) * mean;
     }
     const FakeResult result = run_fake(job);

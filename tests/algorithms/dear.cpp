@@ -15,10 +15,7 @@ namespace {
 /// Three layers, one without parameters; four workers.
 Job layered_job(const std::string& method, const Json& parameters, std::uint64_t steps) {
   Job job = learning_job(4, method, parameters, steps, 0.9);
-  give_layers(job, 3, 0, 1e-3, 2e-3);
-  job.workload.layers[0].tensors = {10, 6};
-  job.workload.layers[2].tensors = {TensorShape(5, 4)};
-  job.workload.micro_batches = 2;
+  give_three_layers(job, 1, 2);
   job.optimizer.learning_rate.warmup_steps = 10;  // which step's rate an update has is seen
   use_algorithm(job, method, parameters);
   return job;

@@ -146,10 +146,11 @@ inline std::vector<ModelCase> model_cases(bool pairs) {
 /// Notes when each worker's each step ends.
 class StepEndsObserver final : public Observer {
  public:
+  explicit StepEndsObserver(std::size_t workers = kModelRanks) : ends(workers) {}
   void step_ended(const StepEnd& end) override {
     ends[static_cast<std::size_t>(end.rank)].push_back(end.end_s);
   }
-  StepEnds ends = StepEnds(kModelRanks);
+  StepEnds ends;
 };
 
 /// When the steps end in the simulation.

@@ -10,24 +10,6 @@ namespace simsgd::test::algorithms_hsdp {
 
 using doctest::Approx;
 
-namespace {
-
-/// Three layers, one without parameters.
-void add_layers(Job& job, double scale, int micro_batches) {
-  give_layers(job, 3, 0, 1e-3, 2e-3);
-  job.workload.layers[0].tensors = {10 * scale, 6 * scale};
-  job.workload.layers[2].tensors = {TensorShape(5 * scale, 4)};
-  job.workload.micro_batches = micro_batches;
-}
-
-double memory_of(const std::vector<MemoryPart>& parts, const std::string& name) {
-  for (const MemoryPart& part : parts)
-    if (part.name == name) return part.bytes;
-  return 0;
-}
-
-}  // namespace
-
 TEST_CASE("hsdp is SGD with the mean gradient; each group holds the model in parts") {
   for (const int shards : {1, 2, 4})
     for (const int stage : {1, 2, 3})
@@ -37,13 +19,12 @@ TEST_CASE("hsdp is SGD with the mean gradient; each group holds the model in par
         CAPTURE(reduce);
         const Json parameters = {{"shards", shards}, {"stage", stage}, {"reduce", reduce}};
         Job job = learning_job(4, "hsdp", parameters, kSteps, 0.9);
-        add_layers(job, 1, 2);
+        give_three_layers(job, 1, 2);
         use_algorithm(job, "hsdp", parameters);
         Workers workers(job);
         Vector u = Vector::Zero(36);
         for (std::uint64_t step = 1; step <= kSteps; ++step) {
-          Vector mean = Vector::Zero(36);
-          for (std::size_t i = 0; i < 4; ++i) mean += workers.gradient(i, step) / 4;
+          const Vector mean = workers.mean_gradient(step);
           u = 0.9 * u + mean;
           for (std::size_t i = 0; i < 4; ++i) workers[i] -= kRate * u;
         }
@@ -88,7 +69,7 @@ TEST_CASE("hsdp sends what fsdp sends inside a group, and 2 R (G-1)/G of a shard
           CAPTURE(reduce);
           CAPTURE(stage);
           Job job = scripted_job(star(8, 0, 1e9), nullptr);
-          add_layers(job, 1000, micro_batches);
+          give_three_layers(job, 1000, micro_batches);
           use_rings(job);
           use_algorithm(job, "hsdp", {{"shards", shards}, {"reduce", reduce}, {"stage", stage}});
           job.stop.steps = 3;

@@ -1,19 +1,17 @@
 // The K-FAC systems as whole algorithms: what they learn, send, and take.
 #include <doctest/doctest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 
 #include "results/run_files.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/algorithms/kfac_support.hpp"
+#include "tests/support/contents.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace simsgd::test::algorithms_kfac_systems {
 
@@ -234,14 +232,11 @@ TEST_CASE("a training that diverges ends with a sentence") {
 TEST_CASE("the timeline shows each factor inside the passes, each inverse, and the messages beside them") {
   Job job = timed_job(2, "spd_kfac", {{"placement", "round_robin"}});
   job.record.timeline_events = 100000;
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("simsgd_kfac_timeline_" + std::to_string(getpid()));
+  const TemporaryFolder folder;
   SimulationOptions options;
   options.timeline = true;
-  write_timeline(simulate(job, options).timeline, folder);
-  std::ifstream file(folder / "timeline.json");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::filesystem::remove_all(folder);
+  write_timeline(simulate(job, options).timeline, folder.root());
+  const std::string text = contents(folder.path("timeline.json"));
   std::vector<double> found;
   for (const char* name : {"\"factor A conv2\"", "\"factor G conv2\"", "\"inverse A fc\"",
                            "\"preconditioning\"", "\"traffic\":\"factor\"", "\"traffic\":\"inverse\""}) {

@@ -38,10 +38,7 @@ GroupSizes cut(std::size_t parts, unsigned cuts) {
 /// Three layers, one without parameters.
 Job layered_job(const Json& parameters) {
   Job job = learning_job(4, "mg_wfbp", parameters);
-  give_layers(job, 3, 0, 1e-3, 2e-3);
-  job.workload.layers[0].tensors = {10, 6};
-  job.workload.layers[2].tensors = {TensorShape(5, 4)};
-  job.workload.micro_batches = 2;
+  give_three_layers(job, 1, 2);
   use_algorithm(job, "mg_wfbp", parameters);
   return job;
 }
@@ -56,8 +53,7 @@ TEST_CASE("mg_wfbp is SGD with the mean gradient, however it merges") {
     const Job job = layered_job(parameters);
     Workers workers(job);
     for (std::uint64_t step = 1; step <= kSteps; ++step) {
-      Vector mean = Vector::Zero(36);
-      for (std::size_t i = 0; i < 4; ++i) mean += workers.gradient(i, step) / 4;
+      const Vector mean = workers.mean_gradient(step);
       for (std::size_t i = 0; i < 4; ++i) workers[i] -= kRate * mean;
     }
     const FakeResult result = run_fake(job);

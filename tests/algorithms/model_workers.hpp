@@ -53,6 +53,12 @@ class Workers {
         {at.data(), gradient.size()}, job_.learner->samples(static_cast<int>(worker), step), gradient));
     return Eigen::Map<const Eigen::VectorXf>(gradient.data(), at.size()).cast<double>();
   }
+  /// Over all workers.
+  Vector mean_gradient(std::uint64_t step) {
+    Vector mean = Vector::Zero(x_[0].size());
+    for (std::size_t i = 0; i < x_.size(); ++i) mean += gradient(i, step) / static_cast<double>(x_.size());
+    return mean;
+  }
   Vector sent(const MadeCodec& codec, std::size_t worker, std::uint64_t step, const Vector& values) const {
     const Eigen::VectorXf from = values.cast<float>();
     Eigen::VectorXf to(from.size());

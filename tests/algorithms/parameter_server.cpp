@@ -113,8 +113,7 @@ TEST_CASE("synchronous parameter servers are SGD with the mean gradient, to 1e-6
   Workers workers(job);
   Vector u = Vector::Zero(36);
   for (std::uint64_t step = 1; step <= kSteps; ++step) {
-    Vector mean = Vector::Zero(36);
-    for (std::size_t i = 0; i < 4; ++i) mean += workers.gradient(i, step) / 4;
+    const Vector mean = workers.mean_gradient(step);
     u = 0.9 * u + mean;
     for (std::size_t i = 0; i < 4; ++i) workers[i] -= kRate * u;
   }

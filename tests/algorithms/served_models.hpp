@@ -30,15 +30,7 @@ struct SimulatedSteps {
 };
 
 inline SimulatedSteps simulated_steps(const std::function<Job()>& make, std::size_t workers) {
-  class Ends final : public Observer {
-   public:
-    explicit Ends(std::size_t workers) : ends(workers) {}
-    void step_ended(const StepEnd& end) override {
-      ends[static_cast<std::size_t>(end.rank)].push_back(end.end_s);
-    }
-    StepEnds ends;
-  };
-  Ends observer(workers);
+  StepEndsObserver observer(workers);
   const RunRecord record = simulate_job(make(), 1, {&observer});
   return {observer.ends, losses_of(record)};
 }

@@ -58,12 +58,6 @@ std::vector<Json> settings() {
   return all;
 }
 
-double memory_of(const std::vector<MemoryPart>& parts, const std::string& name) {
-  for (const MemoryPart& part : parts)
-    if (part.name == name) return part.bytes;
-  return 0;
-}
-
 }  // namespace
 
 TEST_CASE("FSDP's shards, one after another, are Allreduce-SGD's model") {

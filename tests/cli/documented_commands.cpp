@@ -21,6 +21,7 @@
 
 #include "tests/cli/scratch.hpp"
 #include "tests/support/fashion_mnist.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace simsgd::test::cli_documented_commands {
 
@@ -126,14 +127,12 @@ std::string filled(std::string command) {
 
 // A folder with the scenarios and the programs where the documents have them, and the files that they
 // mention.
-class Workplace {
+class Workplace : public TemporaryFolder {
  public:
   Workplace() {
-    std::string pattern = (fs::temp_directory_path() / "simsgd-documented-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-    fs::create_directories(path_ / "build");
-    fs::create_symlink(SIMSGD_BINARY_DIR, path_ / "build/release");
-    fs::create_symlink(SIMSGD_SOURCE_DIR "/scenarios", path_ / "scenarios");
+    fs::create_directories(root() / "build");
+    fs::create_symlink(SIMSGD_BINARY_DIR, root() / "build/release");
+    fs::create_symlink(SIMSGD_SOURCE_DIR "/scenarios", root() / "scenarios");
     write("scenario.json", R"({
       "name": "mine", "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4, "device": {"use": "devices/v100.json"}},
       "workload": {"use": "workloads/resnet20.json", "batch": 128},
@@ -183,14 +182,8 @@ class Workplace {
         "node2 -- Linear(in_features=150528, out_features=10, bias=True) -- forward_compute_time=1.5, backward_compute_time=3.0, activation_size=5120.0, parameter_size=6021160.0\n\tnode1 -- node2\n");
     // Graphviz is none of our packages.
     write("dot", "#!/bin/sh\nexec cat\n");
-    fs::permissions(path_ / "dot", fs::perms::owner_all);
+    fs::permissions(root() / "dot", fs::perms::owner_all);
   }
-  ~Workplace() { fs::remove_all(path_); }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-
-  void write(const std::string& name, const std::string& text) const { std::ofstream(path_ / name) << text; }
-
   /// Exit code; what it said is in `said`.
   int run(const std::string& command, std::string& said) const {
     write(
@@ -199,15 +192,12 @@ class Workplace {
         " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none\nset -o pipefail\n" +
             command + "\n");
     const std::string shell =
-        "cd " + path_.string() + " && timeout -k 5 60 bash command.sh > stdout.txt 2> stderr.txt";
+        "cd " + root().string() + " && timeout -k 5 60 bash command.sh > stdout.txt 2> stderr.txt";
     const int status = std::system(shell.c_str());
-    said = contents(path_ / "stderr.txt");
-    if (said.empty()) said = contents(path_ / "stdout.txt");
+    said = contents(root() / "stderr.txt");
+    if (said.empty()) said = contents(root() / "stdout.txt");
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-
- private:
-  fs::path path_;
 };
 
 /// Time of processors that commands have taken.
@@ -252,6 +242,24 @@ void examples_of_help(const Workplace& workplace, const std::string& verb,
   }
 }
 
+void check_runs(const Workplace& workplace, const std::string& written, const std::string& command) {
+  CAPTURE(written);
+  CAPTURE(command);
+  std::string said;
+  const double before_s = spent_s();
+  const int code = workplace.run(command, said);
+  if (getenv("SIMSGD_TELL") != nullptr) MESSAGE((spent_s() - before_s) << " s: " << command);
+  CAPTURE(said);
+  CHECK(code == 0);
+}
+
+void check_used(const std::vector<Bound>& bounds, const std::set<std::string>& used) {
+  for (const Bound& bound : bounds) {
+    CAPTURE(bound.command);
+    CHECK(used.contains(bound.command));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the examples of every verb's --help run") {
@@ -272,18 +280,9 @@ TEST_CASE("the examples of every verb's --help run") {
   for (const std::string& written : examples) {
     const std::string command = bounded(written, kHelpBounds, used);
     if (!ran.insert(command).second) continue;
-    CAPTURE(written);
-    CAPTURE(command);
-    const double before_s = spent_s();
-    const int code = workplace.run(command, said);
-    if (getenv("SIMSGD_TELL") != nullptr) MESSAGE((spent_s() - before_s) << " s: " << command);
-    CAPTURE(said);
-    CHECK(code == 0);
+    check_runs(workplace, written, command);
   }
-  for (const Bound& bound : kHelpBounds) {
-    CAPTURE(bound.command);
-    CHECK(used.contains(bound.command));
-  }
+  check_used(kHelpBounds, used);
 }
 
 TEST_CASE("commands are found in blocks, sentences and tables") {
@@ -310,19 +309,9 @@ TEST_CASE("every command of README.md and docs/ runs as it is written") {
   for (const std::string& written : ordered) {
     const std::string command = bounded(filled(written), kBounds, used);
     if (!ran.insert(command).second) continue;
-    CAPTURE(written);
-    CAPTURE(command);
-    std::string said;
-    const double before_s = spent_s();
-    const int code = workplace.run(command, said);
-    if (getenv("SIMSGD_TELL") != nullptr) MESSAGE((spent_s() - before_s) << " s: " << command);
-    CAPTURE(said);
-    CHECK(code == 0);
+    check_runs(workplace, written, command);
   }
-  for (const Bound& bound : kBounds) {
-    CAPTURE(bound.command);
-    CHECK(used.contains(bound.command));
-  }
+  check_used(kBounds, used);
 }
 
 }  // namespace simsgd::test::cli_documented_commands

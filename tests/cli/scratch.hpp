@@ -4,12 +4,11 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/support/contents.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace simsgd::test::cli {
 
@@ -18,33 +17,19 @@ struct Outcome {
   std::string out, err;
 };
 
-// A directory of its own for each test, removed afterwards.
-class Scratch {
+// A directory of its own for each test.
+class Scratch : public TemporaryFolder {
  public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "simsgd-cli-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
+  const std::filesystem::path& path() const { return root(); }
 
   // Runs `simsgd arguments` in this directory.
   Outcome simsgd(const std::string& arguments) const {
-    const std::string command = "cd " + path_.string() + " && " SIMSGD_BINARY_DIR "/simsgd " + arguments +
+    const std::string command = "cd " + root().string() + " && " SIMSGD_BINARY_DIR "/simsgd " + arguments +
                                 " > stdout.txt 2> stderr.txt";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(path_ / "stdout.txt"),
-            contents(path_ / "stderr.txt")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(root() / "stdout.txt"),
+            contents(root() / "stderr.txt")};
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 inline constexpr const char* kScenario = R"({

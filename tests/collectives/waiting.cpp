@@ -58,7 +58,7 @@ using Ends = std::vector<double>;
 
 std::vector<Ends> ends_of_runs(const Machine& machine, Fidelity fidelity, const std::vector<Run>& runs) {
   const auto ranks = static_cast<std::size_t>(machine.ranks());
-  std::vector<double> all(runs.size() * kTimes * ranks);
+  std::vector<Ends> by_run(runs.size(), Ends(kTimes * ranks));
   Cluster cluster = machine.cluster();
   Job job = scripted_job(cluster.network, [&](Worker& worker) {
     const auto rank = static_cast<std::size_t>(worker.rank());
@@ -71,18 +71,13 @@ std::vector<Ends> ends_of_runs(const Machine& machine, Fidelity fidelity, const 
           if (run.arrival_s(worker.rank()) > 0)
             worker.compute().spend(Activity::compute, run.arrival_s(worker.rank()));
           run_any(worker, timed_any(run.schedule->op, run.bytes, run.schedule->info.name));
-          all[(r * kTimes + time) * ranks + rank] = worker.now() - begin_s;
+          by_run[r][time * ranks + rank] = worker.now() - begin_s;
         }
       }
   });
   job.cluster = std::move(cluster);
   job.network.fidelity = fidelity;
   simulate_job(job);
-  std::vector<Ends> by_run;
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(r * kTimes * ranks);
-    by_run.emplace_back(first, first + static_cast<std::ptrdiff_t>(kTimes * ranks));
-  }
   return by_run;
 }
 

@@ -45,7 +45,7 @@ struct Told {
   std::vector<std::pair<double, double>> losses;
   std::vector<Seen> workers;               // totals: `end_s` of the last step
   std::vector<double> counts, last_steps;  // of the workers; at the last evaluation
-  double end_s = 0, evaluated_s = 0, breakdown = 0, iteration = 0, drawn_s = 0;
+  double end_s = 0, evaluated_s = -1, breakdown = 0, iteration = 0, drawn_s = 0;
 };
 
 class Samples final : public Observer {
@@ -69,56 +69,30 @@ Told told(Job& job, const StopRule& stop) {
   options.timeline = true;
   const SimulationResult result = simulate(job, options);
   const RunRecord& record = result.record;
-  std::vector<double> all = {static_cast<double>(log.rows().size()),
-                             static_cast<double>(record.series.size()),
-                             static_cast<double>(record.workers.size()), record.end_s,
-                             record.evaluations.empty() ? -1 : record.evaluations.back().time_s};
-  double breakdown = 0, iteration = 0, drawn_s = 0;
+  Told run;
+  run.end_s = record.end_s;
   for (const MetricValue& metric : metric_values(record, job)) {
-    if (metric.name == "iteration_time_mean_s") iteration = metric.value;
+    if (metric.name == "iteration_time_mean_s") run.iteration = metric.value;
     for (const ActivityInfo& each : activities())
-      if (metric.name == activity_metric(each.activity)) breakdown += metric.value;
+      if (metric.name == activity_metric(each.activity)) run.breakdown += metric.value;
   }
-  for (const TimelineEvent& event : result.timeline.events()) drawn_s = std::max(drawn_s, event.end_s);
-  all.insert(all.end(), {breakdown, iteration, drawn_s});
+  for (const TimelineEvent& event : result.timeline.events())
+    run.drawn_s = std::max(run.drawn_s, event.end_s);
   for (std::size_t i = 0; i < log.rows().size(); ++i) {
     const StepRow& row = log.rows()[i];
-    all.insert(all.end(),
-               {static_cast<double>(row.worker), row.end_s, samples.ended[i], booked_s(row.activity_s)});
-  }
-  for (const SeriesPoint& point : record.series) all.insert(all.end(), {point.time_s, point.train_loss});
-  for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
-    const WorkerRecord& worker = record.workers[rank];
-    const bool evaluated = !record.evaluations.empty();
-    all.insert(all.end(),
-               {static_cast<double>(worker.steps), worker.end_s, worker.samples, booked_s(worker.activity_s),
-                evaluated ? static_cast<double>(record.evaluations.back().worker_steps[rank]) : -1});
-  }
-  Told run;
-  auto next = all.begin();
-  const auto take = [&next] { return *next++; };
-  const auto rows = static_cast<int>(take()), points = static_cast<int>(take()),
-             workers = static_cast<int>(take());
-  for (double* value : {&run.end_s, &run.evaluated_s, &run.breakdown, &run.iteration, &run.drawn_s})
-    *value = take();
-  for (int i = 0; i < rows; ++i) {
-    Seen step;
-    step.rank = static_cast<int>(take());
-    for (double* value : {&step.end_s, &step.samples, &step.booked_s}) *value = take();
-    run.steps.push_back(step);
+    run.steps.push_back(
+        {static_cast<int>(row.worker), row.end_s, samples.ended[i], booked_s(row.activity_s)});
   }
   std::stable_sort(run.steps.begin(), run.steps.end(),
                    [](const Seen& a, const Seen& b) { return a.end_s < b.end_s; });
-  for (int i = 0; i < points; ++i) {
-    const double time_s = take();
-    run.losses.emplace_back(time_s, take());
-  }
-  for (int rank = 0; rank < workers; ++rank) {
-    run.counts.push_back(take());
-    Seen worker;
-    for (double* value : {&worker.end_s, &worker.samples, &worker.booked_s}) *value = take();
-    run.workers.push_back(worker);
-    run.last_steps.push_back(take());
+  for (const SeriesPoint& point : record.series) run.losses.emplace_back(point.time_s, point.train_loss);
+  run.counts = steps_of(record);
+  for (const WorkerRecord& worker : record.workers)
+    run.workers.push_back({0, worker.end_s, worker.samples, booked_s(worker.activity_s)});
+  if (!record.evaluations.empty()) {
+    const EvaluationPoint& last = record.evaluations.back();
+    run.evaluated_s = last.time_s;
+    run.last_steps.assign(last.worker_steps.begin(), last.worker_steps.end());
   }
   return run;
 }

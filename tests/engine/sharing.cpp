@@ -12,25 +12,22 @@ namespace simsgd::test::engine_sharing {
 
 TEST_CASE(
     "two messages of 1 GB on one link of 25 GB/s end together after 80 ms, though one has ten times the latency") {
-  const std::vector<double> ends = in_child([] {
-    std::vector<double> all(4);
-    Network network = trunk(4, 2e-6, 1e12, 25e9);
-    network.links[2].latency_s = 19e-6;  // the port of rank 1
-    Job job = scripted_job(network, [&](Worker& worker) {
-      while (worker.next_step()) {
-        Message message;
-        message.bytes = 1e9;
-        const int partner = (worker.rank() + 2) % 4;
-        if (worker.rank() < 2)
-          worker.messages().send(partner, 0, message);
-        else
-          worker.messages().receive(partner, 0);
-        all[static_cast<std::size_t>(worker.rank())] = worker.now();
-      }
-    });
-    simulate_job(job);
-    return all;
+  std::vector<double> ends(4);
+  Network network = trunk(4, 2e-6, 1e12, 25e9);
+  network.links[2].latency_s = 19e-6;  // the port of rank 1
+  Job job = scripted_job(network, [&](Worker& worker) {
+    while (worker.next_step()) {
+      Message message;
+      message.bytes = 1e9;
+      const int partner = (worker.rank() + 2) % 4;
+      if (worker.rank() < 2)
+        worker.messages().send(partner, 0, message);
+      else
+        worker.messages().receive(partner, 0);
+      ends[static_cast<std::size_t>(worker.rank())] = worker.now();
+    }
   });
+  simulate_job(job);
   // The first flows from 2 us on, alone until the second joins at 2 + 18 us: 18 us of 25 GB/s are 450 kB.
   // Then both get 12.5 GB/s: the first ends at 20 us + (1 GB - 450 kB) / 12.5 GB/s = 79.984 ms, the second at
   // 2 GB / 25 GB/s + 2 us.
@@ -44,22 +41,20 @@ TEST_CASE("an all-reduce by itself takes as long as beside a timer, which makes 
       CAPTURE(schedule);
       CAPTURE(shared);
       const auto run = [&](bool beside_a_timer) {
-        return in_child([&] {
-          Job job =
-              scripted_job(shared ? trunk(8, 5e-6, 25e9, 10e9) : star(8, 5e-6, 25e9), [&](Worker& worker) {
-                while (worker.next_step()) {
-                  const auto sum = worker.collectives().start(timed<AllReduce>(1e6 + 3, schedule));
-                  if (beside_a_timer && worker.rank() == 0)
-                    worker.background().then(worker.background().start_timer(20e-6), [] {});
-                  worker.wait(sum);
-                }
-              });
-          job.network.fidelity = Fidelity::messages;
-          const RunRecord record = simulate_job(job);
-          std::vector<double> seen{record.end_s, static_cast<double>(record.events)};
-          for (const LinkRecord& link : record.links) seen.push_back(link.bytes);
-          return seen;
-        });
+        Job job =
+            scripted_job(shared ? trunk(8, 5e-6, 25e9, 10e9) : star(8, 5e-6, 25e9), [&](Worker& worker) {
+              while (worker.next_step()) {
+                const auto sum = worker.collectives().start(timed<AllReduce>(1e6 + 3, schedule));
+                if (beside_a_timer && worker.rank() == 0)
+                  worker.background().then(worker.background().start_timer(20e-6), [] {});
+                worker.wait(sum);
+              }
+            });
+        job.network.fidelity = Fidelity::messages;
+        const RunRecord record = simulate_job(job);
+        std::vector<double> seen{record.end_s, static_cast<double>(record.events)};
+        for (const LinkRecord& link : record.links) seen.push_back(link.bytes);
+        return seen;
       };
       const std::vector<double> alone = run(false), beside = run(true);
       REQUIRE(alone.size() == beside.size());
@@ -74,21 +69,18 @@ TEST_CASE("two jobs whose rings cross one trunk each get half of it") {
   // of 10 GB/s in its direction, two at a time: 2 steps of 0.5 GB at 5 GB/s.
   for (const Fidelity fidelity : {Fidelity::flows, Fidelity::messages, Fidelity::automatic}) {
     CAPTURE(fidelity_name(fidelity));
-    const std::vector<double> ends = in_child([&] {
-      std::vector<double> all(4);
-      Job job = scripted_job(trunk(4, 0, 1e12, 10e9), [&](Worker& worker) {
-        const int pair = worker.rank() % 2;
-        auto collective = timed<AllReduce>(1e9, "ring");
-        collective.group = worker.collectives().group({pair, pair + 2});
-        while (worker.next_step()) {
-          worker.wait(worker.collectives().start(collective));
-          all[static_cast<std::size_t>(worker.rank())] = worker.now();
-        }
-      });
-      job.network.fidelity = fidelity;
-      simulate_job(job);
-      return all;
+    std::vector<double> ends(4);
+    Job job = scripted_job(trunk(4, 0, 1e12, 10e9), [&](Worker& worker) {
+      const int pair = worker.rank() % 2;
+      auto collective = timed<AllReduce>(1e9, "ring");
+      collective.group = worker.collectives().group({pair, pair + 2});
+      while (worker.next_step()) {
+        worker.wait(worker.collectives().start(collective));
+        ends[static_cast<std::size_t>(worker.rank())] = worker.now();
+      }
     });
+    job.network.fidelity = fidelity;
+    simulate_job(job);
     if (fidelity == Fidelity::automatic) {
       // Each ring by itself is dedicated, which is all that `auto` looks at: see docs/model.md, "Fidelity".
       for (const double end : ends) CHECK(end == doctest::Approx(0.1).epsilon(1e-9));

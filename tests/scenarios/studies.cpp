@@ -16,16 +16,6 @@ Study study_of(const Folder& folder, const std::vector<Json>& axes, const Json& 
   return load_study(folder.write_json("s.json", scenario), overrides);
 }
 
-std::vector<std::string> labels(const Study& study) {
-  std::vector<std::string> all;
-  for (const StudyPoint& point : study.points) all.push_back(point.label);
-  return all;
-}
-
-Json axis(const std::string& pointer, const Json& values) {
-  return {{"pointer", pointer}, {"values", values}};
-}
-
 }  // namespace
 
 TEST_CASE("a plain scenario is a study of one point") {

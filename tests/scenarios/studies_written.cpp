@@ -28,16 +28,6 @@ std::string errors_of(const Json& keys) {
   return folder.without_folder(refusal_of<ConfigError>([&] { study_of(folder, keys); }));
 }
 
-std::vector<std::string> labels(const Study& study) {
-  std::vector<std::string> all;
-  for (const StudyPoint& point : study.points) all.push_back(point.label);
-  return all;
-}
-
-Json axis(const std::string& pointer, const Json& values) {
-  return {{"pointer", pointer}, {"values", values}};
-}
-
 const Json kSeverity = Json::parse(R"({"name": "severity", "values": [
   {"label": "none", "set": {}},
   {"label": "one slow", "set": {"/stragglers": [{"name": "constant", "factor": 2, "workers": [1]}]}},

@@ -1,47 +1,28 @@
 // Scenario files in a folder of their own, and what the loader says about them.
 #pragma once
 
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include <atomic>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace simsgd::test {
 
-/// A temporary folder, removed with everything in it.
-class Folder {
+/// A temporary folder, for scenarios.
+class Folder : public TemporaryFolder {
  public:
-  Folder() {
-    static std::atomic<int> count = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("simsgd_scenarios_" + std::to_string(getpid()) + "_" + std::to_string(count++));
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string path(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return path(name);
-  }
   std::string write_json(const std::string& name, const Json& value) const {
     return write(name, value.dump(1));
   }
 
   /// `text` with this folder's name taken out of paths.
   std::string without_folder(std::string text) const {
-    const std::string prefix = path_.string() + "/";
+    const std::string prefix = path("");
     for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix))
       text.erase(at, prefix.size());
     return text;
@@ -51,9 +32,6 @@ class Folder {
   std::string errors(const std::string& name, const Overrides& overrides = {}) const {
     return without_folder(refusal_of<ConfigError>([&] { make_job(load_scenario(path(name), overrides)); }));
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 /// Four workers with one GPU each; every key that is not given here has a default.
@@ -100,5 +78,15 @@ inline Job job_of(const Json& scenario, const Overrides& overrides = {}) {
 }
 
 inline const std::string kScenarios = std::string(SIMSGD_SOURCE_DIR) + "/scenarios/";
+
+inline std::vector<std::string> labels(const Study& study) {
+  std::vector<std::string> all;
+  for (const StudyPoint& point : study.points) all.push_back(point.label);
+  return all;
+}
+
+inline Json axis(const std::string& pointer, const Json& values) {
+  return {{"pointer", pointer}, {"values", values}};
+}
 
 }  // namespace simsgd::test

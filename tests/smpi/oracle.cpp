@@ -3,44 +3,20 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
+
+#include "tests/support/contents.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace simsgd::test {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-// A folder for smpirun and its temporary files, removed at the end.
-class OracleFolder {
- public:
-  OracleFolder() {
-    std::string pattern = (fs::temp_directory_path() / "simsgd-smpi-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  ~OracleFolder() { fs::remove_all(path_); }
-  OracleFolder(const OracleFolder&) = delete;
-  OracleFolder& operator=(const OracleFolder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string text(const std::string& name) const {
-    std::ifstream in(file(name));
-    std::stringstream all;
-    all << in.rdbuf();
-    return all.str();
-  }
-
- private:
-  fs::path path_;
-};
-
 // Two links of 2.5 us on every route, one up and one down.
-void write_platform(const OracleFolder& folder, int hosts) {
-  std::ofstream(folder.file("platform.xml")) << fmt::format(
+void write_platform(const TemporaryFolder& folder, int hosts) {
+  std::ofstream(folder.path("platform.xml")) << fmt::format(
       R"(<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -49,20 +25,20 @@ void write_platform(const OracleFolder& folder, int hosts) {
 </platform>
 )",
       hosts - 1);
-  std::ofstream names(folder.file("hosts"));
+  std::ofstream names(folder.path("hosts"));
   for (int i = 0; i < hosts; ++i) names << "node" << i << "\n";
 }
 
-std::string command(const OracleFolder& folder, const SmpiRun& run) {
+std::string command(const TemporaryFolder& folder, const SmpiRun& run) {
   return fmt::format(
       "cd {0} && {1} -np {2} -platform platform.xml -hostfile hosts --cfg=network/model:CM02 --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=smpi/allreduce:{3} {4} {5} {6} 2>errors",
-      folder.file(""), SIMSGD_SMPIRUN, run.ranks, run.algorithm, SIMSGD_SMPI_PROGRAM, run.count, run.skew_us);
+      folder.path(""), SIMSGD_SMPIRUN, run.ranks, run.algorithm, SIMSGD_SMPI_PROGRAM, run.count, run.skew_us);
 }
 
 }  // namespace
 
 SmpiTimes smpi_all_reduce(const SmpiRun& run) {
-  const OracleFolder folder;
+  const TemporaryFolder folder;
   write_platform(folder, run.ranks);
   const std::string line = command(folder, run);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(line.c_str(), "r"), pclose);
@@ -76,7 +52,8 @@ SmpiTimes smpi_all_reduce(const SmpiRun& run) {
     times.begins.at(static_cast<std::size_t>(rank)) = begin;
     times.ends.at(static_cast<std::size_t>(rank)) = end;
   }
-  if (told != run.ranks) throw std::runtime_error("smpirun failed: " + line + "\n" + folder.text("errors"));
+  if (told != run.ranks)
+    throw std::runtime_error("smpirun failed: " + line + "\n" + contents(folder.path("errors")));
   return times;
 }
 

@@ -85,6 +85,13 @@ void give_layers(Job& job, std::size_t count, double parameters, double forward_
   job.workload.layers.assign(count, layer);
 }
 
+void give_three_layers(Job& job, double scale, int micro_batches) {
+  give_layers(job, 3, 0, 1e-3, 2e-3);
+  job.workload.layers[0].tensors = {10 * scale, 6 * scale};
+  job.workload.layers[2].tensors = {TensorShape(5 * scale, 4)};
+  job.workload.micro_batches = micro_batches;
+}
+
 void use_rings(Job& job) {
   for (const CollectiveOp op :
        {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather})
@@ -158,6 +165,12 @@ double sent_bytes(const WorkerTotals& worker, Traffic traffic) {
 
 double spent_s(const WorkerTotals& worker, Activity activity) {
   return worker.activity_s[static_cast<std::size_t>(activity)];
+}
+
+double memory_of(const std::vector<MemoryPart>& parts, const std::string& name) {
+  for (const MemoryPart& part : parts)
+    if (part.name == name) return part.bytes;
+  return 0;
 }
 
 double worst_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {

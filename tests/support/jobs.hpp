@@ -37,6 +37,9 @@ Job scripted_job(Network network, std::function<void(Worker&)> body, double para
 /// Gives a job `count` layers, each of one tensor of so many parameters; 0: of none.
 void give_layers(Job& job, std::size_t count, double parameters, double forward_s, double backward_s);
 
+/// Three, one of them without parameters: 36 x `scale` numbers.
+void give_three_layers(Job& job, double scale, int micro_batches);
+
 /// All-reduces, reduce-scatters and all-gathers go by rings.
 void use_rings(Job& job);
 
@@ -78,6 +81,8 @@ std::vector<double> losses_of(const RunRecord& record);
 std::vector<double> steps_of(const RunRecord& record);
 double sent_bytes(const WorkerTotals& worker, Traffic traffic);
 double spent_s(const WorkerTotals& worker, Activity activity);
+/// Bytes of the part of that name; 0 where there is none.
+double memory_of(const std::vector<MemoryPart>& parts, const std::string& name);
 
 /// The largest difference of two entries, relative to that of `b`.
 double worst_relative_difference(const std::vector<double>& a, const std::vector<double>& b);

@@ -59,9 +59,18 @@ double replayed_s(const std::vector<std::vector<ChakraNode>>& ranks) {
   return last_s;
 }
 
-// Simulates, exports, reads it back: [end, replayed end, nodes, equal nodes, collectives, their bytes,
-// computing of rank 0 and step 1, layers, parameters, forward, backward, batch] and then the job's own.
-std::vector<double> there_and_back(const std::string& scenario) {
+// What was simulated and exported, and what was read back.
+struct ThereAndBack {
+  double end_s = 0, replayed_s = 0;
+  double nodes = 0, equal = 0;        // nodes that were written; those that are the same when read
+  double collectives = 0, bytes = 0;  // of rank 0
+  RecordedWorkload read;
+  Workload own;
+  std::size_t rows = 0;
+  bool approximate = false;
+};
+
+ThereAndBack there_and_back(const std::string& scenario) {
   const Files files;
   const Job job = make_job(load_scenario(files.write("s.json", scenario)));
   ChakraRecorder recorder(job.workload, {job.name, "device", job.workers()});
@@ -71,7 +80,7 @@ std::vector<double> there_and_back(const std::string& scenario) {
   if (!recorder.problem().empty()) throw std::runtime_error(recorder.problem());
   std::vector<std::vector<ChakraNode>> ranks;
   std::vector<std::string> paths;
-  double nodes = 0, equal = 0, collectives = 0, bytes = 0;
+  ThereAndBack made;
   for (int rank = 0; rank < job.workers(); ++rank) {
     const std::vector<ChakraNode> written = recorder.nodes(rank);
     std::string text = chakra_message(recorder.metadata(rank));
@@ -81,35 +90,23 @@ std::vector<double> there_and_back(const std::string& scenario) {
     ChakraReader reader(input);
     std::vector<ChakraNode>& read = ranks.emplace_back();
     for (ChakraNode node; reader.next(node);) read.push_back(node);
-    for (std::size_t i = 0; i < std::min(written.size(), read.size()); ++i) equal += written[i] == read[i];
-    nodes += static_cast<double>(written.size() + (read.size() == written.size() ? 0 : 1000000));
+    for (std::size_t i = 0; i < std::min(written.size(), read.size()); ++i)
+      made.equal += written[i] == read[i];
+    made.nodes += static_cast<double>(written.size() + (read.size() == written.size() ? 0 : 1000000));
   }
   for (const ChakraNode& node : ranks[0])
     if (node.type == kChakraCollective) {
-      ++collectives;
-      bytes += chakra_number(node.attributes, "comm_size");
+      ++made.collectives;
+      made.bytes += chakra_number(node.attributes, "comm_size");
     }
   const Imported all = import_files(paths, {});
-  const RecordedWorkload& net = all.workloads.at(0);
-  const Workload& own = job.workload;
-  return {result.record.end_s,
-          replayed_s(ranks),
-          nodes,
-          equal,
-          collectives,
-          bytes,
-          all.steps.at(0).compute_s,
-          static_cast<double>(net.layers.size()),
-          net.parameters(),
-          net.forward_s(),
-          net.backward_s(),
-          static_cast<double>(net.batch),
-          static_cast<double>(own.layers.size()),
-          own.parameters(),
-          own.forward_s() * own.micro_batches,
-          own.backward_s() * own.micro_batches,
-          static_cast<double>(all.rows.size()),
-          recorder.approximate() ? 1.0 : 0.0};
+  made.end_s = result.record.end_s;
+  made.replayed_s = replayed_s(ranks);
+  made.read = all.workloads.at(0);
+  made.own = job.workload;
+  made.rows = all.rows.size();
+  made.approximate = recorder.approximate();
+  return made;
 }
 
 std::string data_parallel(const std::string& algorithm, const std::string& cluster = "gtopk-1gbe",
@@ -132,21 +129,22 @@ TEST_CASE("a job that is exported as Chakra and read back is the same job: layer
                                       data_parallel(buckets, "gtopk-1gbe", R"(, "micro_batches": 2)"),
                                       data_parallel(one_by_one, "ethernet-10g")}) {
     CAPTURE(scenario);
-    const std::vector<double> n = there_and_back(scenario);
+    const ThereAndBack n = there_and_back(scenario);
     // There communication slows the computing beside it: layers' ends are then approximate.
-    const bool slowed = n[17] != 0;
+    const bool slowed = n.approximate;
     CHECK(slowed == (scenario.find("10g") != std::string::npos));
     // The dependencies tell when everything ends.
-    CHECK(n[1] == Approx(n[0]).epsilon(slowed ? 0.01 : 1e-9));
-    CHECK(n[3] == n[2]);
-    CHECK(n[5] == 1078888 * (scenario.find("local") == std::string::npos ? 3 : 1));
-    CHECK(n[16] == 4 * n[4]);
-    CHECK(n[7] == n[12]);
-    CHECK(n[8] == n[13]);
-    CHECK(n[11] == 64);
-    CHECK(n[9] == Approx(n[14]).epsilon(1e-9));
-    if (!slowed) CHECK(n[10] == Approx(n[15]).epsilon(1e-9));
-    if (slowed) CHECK(n[10] > n[15]);
+    CHECK(n.replayed_s == Approx(n.end_s).epsilon(slowed ? 0.01 : 1e-9));
+    CHECK(n.equal == n.nodes);
+    CHECK(n.bytes == 1078888 * (scenario.find("local") == std::string::npos ? 3 : 1));
+    CHECK(static_cast<double>(n.rows) == 4 * n.collectives);
+    CHECK(n.read.layers.size() == n.own.layers.size());
+    CHECK(n.read.parameters() == n.own.parameters());
+    CHECK(n.read.batch == 64);
+    CHECK(n.read.forward_s() == Approx(n.own.forward_s() * n.own.micro_batches).epsilon(1e-9));
+    const double backward_s = n.own.backward_s() * n.own.micro_batches;
+    if (!slowed) CHECK(n.read.backward_s() == Approx(backward_s).epsilon(1e-9));
+    if (slowed) CHECK(n.read.backward_s() > backward_s);
   }
 }
 
@@ -155,10 +153,10 @@ TEST_CASE("the dependencies of other data-parallel jobs tell when they end, too;
        {R"({"name": "fsdp"})", R"({"name": "powersgd"})", R"({"name": "diloco", "inner_steps": 2})",
         R"({"name": "d_kfac"})", R"({"name": "spd_kfac"})"}) {
     CAPTURE(algorithm);
-    const std::vector<double> n = there_and_back(data_parallel(algorithm));
-    CHECK(n[1] == Approx(n[0]).epsilon(1e-9));
-    CHECK(n[3] == n[2]);
-    CHECK(n[8] == n[13]);
+    const ThereAndBack n = there_and_back(data_parallel(algorithm));
+    CHECK(n.replayed_s == Approx(n.end_s).epsilon(1e-9));
+    CHECK(n.equal == n.nodes);
+    CHECK(n.read.parameters() == n.own.parameters());
   }
   const auto refused = [](const char* algorithm) {
     return refusal_of<std::exception>([&] { there_and_back(data_parallel(algorithm)); });

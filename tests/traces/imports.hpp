@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/base/errors.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "traces/import.hpp"
 
 namespace simsgd::test::traces {
@@ -85,30 +86,15 @@ inline std::vector<Measurement> rows_of(const Measurements& all, const std::stri
   return rows;
 }
 
-// A directory of its own, removed afterwards.
-class Files {
+class Files : public TemporaryFolder {
  public:
-  Files() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "simsgd-traces-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Files() { std::filesystem::remove_all(path_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return (path_ / name).string();
-  }
   std::string compress(const std::string& name, const std::string& text) const {
-    const std::string path = (path_ / name).string();
-    gzFile file = gzopen(path.c_str(), "wb");
+    const std::string compressed = path(name);
+    gzFile file = gzopen(compressed.c_str(), "wb");
     gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
     gzclose(file);
-    return path;
+    return compressed;
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 }  // namespace simsgd::test::traces
