@@ -5,6 +5,7 @@
 
 #include "sim/learn/optimizers/registry.hpp"
 #include "tests/algorithms/model_workers.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test::algorithms_dear {
 
@@ -30,16 +31,8 @@ TEST_CASE("dear: gradients are those of allreduce_sgd, and its model is that aft
     const FakeResult whole = run_fake(layered_job("allreduce_sgd", {{"fusion", fusion}}, kSteps));
     const FakeResult less = run_fake(layered_job("allreduce_sgd", {{"fusion", fusion}}, kSteps - 1));
     CHECK(dear.models[0] == dear.models[3]);
-    double worst = 0, worst_loss = 0;
-    for (std::size_t i = 0; i < dear.models[0].size(); ++i)
-      worst = std::max(worst, static_cast<double>(std::fabs(dear.models[0][i] - less.models[0][i])));
-    for (std::size_t rank = 0; rank < 4; ++rank) {
-      REQUIRE(dear.losses[rank].size() == whole.losses[rank].size());
-      for (std::size_t k = 0; k < whole.losses[rank].size(); ++k)
-        worst_loss = std::max(worst_loss, std::abs(dear.losses[rank][k] - whole.losses[rank][k]));
-    }
-    CHECK(worst < 1e-6);
-    CHECK(worst_loss < 1e-6);
+    CHECK(worst_difference(dear.models[0], less.models[0]) < 1e-6);
+    CHECK(worst_difference(dear.losses, whole.losses) < 1e-6);
   }
 }
 

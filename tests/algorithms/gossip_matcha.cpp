@@ -118,7 +118,7 @@ TEST_CASE("with every matching active it is D-PSGD with alpha = 2 / (second + la
     stop_learning(job);
     return job;
   });
-  CHECK(greatest_difference(matcha, d_psgd) < 1e-6);
+  CHECK(worst_difference(matcha, d_psgd) < 1e-6);
 }
 
 TEST_CASE("each matching is active as often as its probability says, in a draw that the round decides") {

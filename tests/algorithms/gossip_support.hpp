@@ -10,6 +10,7 @@
 #include "sim/base/errors.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
 #include "tests/support/graphs.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test {
 
@@ -82,13 +83,6 @@ inline std::vector<double> mean_of(const std::vector<double>& models, int worker
   std::vector<double> mean(models.size() / static_cast<std::size_t>(workers), 0.0);
   for (std::size_t i = 0; i < models.size(); ++i) mean[i % mean.size()] += models[i] / workers;
   return mean;
-}
-
-inline double greatest_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size()) return INFINITY;
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
-  return worst;
 }
 
 /// The greatest distance of an entry of any model from the mean of the models.

@@ -12,6 +12,7 @@
 #include "sim/learn/optimizer.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test::algorithms_low_communication {
 
@@ -35,17 +36,6 @@ Job learning_job(const std::string& algorithm, const Json& parameters, std::uint
 std::vector<std::vector<float>> models(const std::string& algorithm, const Json& parameters,
                                        std::uint64_t steps, double momentum = 0.9) {
   return run_fake(learning_job(algorithm, parameters, steps, momentum)).models;
-}
-
-double worst_difference(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t rank = 0; rank < a.size(); ++rank) {
-    REQUIRE(a[rank].size() == b[rank].size());
-    for (std::size_t i = 0; i < a[rank].size(); ++i)
-      worst = std::max(worst, static_cast<double>(std::fabs(a[rank][i] - b[rank][i])));
-  }
-  return worst;
 }
 
 /// An outer optimizer that takes over the mean of the models.

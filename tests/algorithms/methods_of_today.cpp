@@ -13,6 +13,7 @@
 #include "tests/algorithms/model_workers.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/numbers.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_methods_of_today {
@@ -24,15 +25,6 @@ namespace {
 std::vector<std::vector<float>> models(int workers, const std::string& algorithm, const Json& parameters,
                                        std::uint64_t steps = kSteps, double momentum = 0) {
   return run_fake(learning_job(workers, algorithm, parameters, steps, momentum)).models;
-}
-
-double worst_difference(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t rank = 0; rank < a.size(); ++rank)
-    for (std::size_t i = 0; i < a[rank].size(); ++i)
-      worst = std::max(worst, static_cast<double>(std::fabs(a[rank][i] - b[rank][i])));
-  return worst;
 }
 
 MadeCodec codec_of(const Json& object) {

@@ -13,6 +13,7 @@
 #include "sim/learn/codec.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test {
 
@@ -74,16 +75,8 @@ class Workers {
   void check_against(const FakeResult& result, double within = 1e-6) const {
     for (std::size_t worker = 0; worker < x_.size(); ++worker) {
       CAPTURE(worker);
-      REQUIRE(result.losses[worker].size() == losses_[worker].size());
-      double worst_loss = 0, worst = 0;
-      for (std::size_t i = 0; i < losses_[worker].size(); ++i)
-        worst_loss = std::max(worst_loss, std::abs(result.losses[worker][i] - losses_[worker][i]));
-      CHECK(worst_loss < within);
-      for (Eigen::Index i = 0; i < x_[worker].size(); ++i)
-        worst =
-            std::max(worst, std::abs(static_cast<double>(result.models[worker][static_cast<std::size_t>(i)]) -
-                                     x_[worker][i]));
-      CHECK(worst < 10 * within);
+      CHECK(worst_difference(result.losses[worker], losses_[worker]) < within);
+      CHECK(worst_difference(result.models[worker], x_[worker]) < 10 * within);
     }
   }
 

@@ -9,6 +9,7 @@
 #include "algorithms/low_communication/low_rank.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test::algorithms_powersgd {
 
@@ -102,14 +103,6 @@ class Reference {
   std::vector<Dense> residuals_;
   std::vector<float> model_;
 };
-
-double worst_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst, static_cast<double>(std::fabs(a[i] - b[i])));
-  return worst;
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "sim/learn/optimizers/registry.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test::algorithms_sharded {
 
@@ -23,15 +24,6 @@ Job layered_job(int workers, int micro_batches, const std::string& algorithm, co
   job.workload.micro_batches = micro_batches;
   use_algorithm(job, algorithm, parameters);
   return job;
-}
-
-std::vector<double> flat(const std::vector<float>& model) { return {model.begin(), model.end()}; }
-
-double worst_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
-  return worst;
 }
 
 std::shared_ptr<const UpdateRule> rule(const std::string& name) {
@@ -76,7 +68,7 @@ TEST_CASE("FSDP's shards, one after another, are Allreduce-SGD's model") {
           CHECK((shard.size() == 5 || shard.size() == 6));
           model.insert(model.end(), shard.begin(), shard.end());
         }
-        CHECK(worst_difference(flat(model), flat(whole.models[0])) < 1e-6);
+        CHECK(worst_difference(model, whole.models[0]) < 1e-6);
       }
     }
   }

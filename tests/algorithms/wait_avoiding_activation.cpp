@@ -6,6 +6,7 @@
 
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_activation {
 
@@ -128,11 +129,7 @@ TEST_CASE("activation by recurrence and by messages give the same times, whoever
         CAPTURE(seed);
         const std::vector<double> messages = random_calls(ranks, seed, initiator, Fidelity::messages);
         const std::vector<double> recurrence = random_calls(ranks, seed, initiator, Fidelity::automatic);
-        REQUIRE(messages.size() == recurrence.size());
-        double worst = 0;
-        for (std::size_t i = 0; i < messages.size(); ++i)
-          worst = std::max(worst, std::fabs(messages[i] - recurrence[i]));
-        CHECK(worst < 1e-11);  // seconds, of some 20 ms
+        CHECK(worst_difference(messages, recurrence) < 1e-11);  // seconds, of some 20 ms
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/algorithms/wait_avoiding_support.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_eager {
 
@@ -59,11 +60,7 @@ TEST_CASE("without delays it gives the models of Allreduce-SGD, solo and majorit
     const auto eager = final_models([=] {
       return learning_job(4, "eager_sgd", {{"activation", activation}}, 40);
     });
-    REQUIRE(eager.size() == synchronous.size());
-    double worst = 0;
-    for (std::size_t i = 0; i < eager.size(); ++i)
-      worst = std::max(worst, std::fabs(eager[i] - synchronous[i]));
-    CHECK(worst < 1e-5);
+    CHECK(worst_difference(eager, synchronous) < 1e-5);
   }
 }
 

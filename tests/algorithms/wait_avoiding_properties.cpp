@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
-#include "tests/support/jobs.hpp"
+#include "tests/algorithms/wait_avoiding_support.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_properties {
 
@@ -25,27 +25,8 @@ struct Drawn {
     initiator = draws.below(3) == 0 ? Initiator::majority : Initiator::solo;
   }
 
-  /// Computing and messages of comparable length, now and then exactly equal ones, and crashes.
   Job job(std::function<void(Worker&)> body) {
-    const double alpha_s = draws.below(4) == 0 ? 0 : 0.2 * draws.uniform();
-    Job made = scripted_job(star(workers, alpha_s, 1e9), std::move(body), 1e8 * draws.uniform());
-    made.workload.layers.front().forward_s = 0.1;
-    made.workload.layers.front().backward_s = 0.4;
-    made.seed = seed;
-    made.stop.steps = steps;
-    constexpr Distribution::Kind kPaces[] = {Distribution::Kind::constant, Distribution::Kind::exponential,
-                                             Distribution::Kind::lognormal, Distribution::Kind::pareto};
-    const Distribution::Kind pace = kPaces[draws.below(4)];
-    made.workload.compute_factor = {pace, 0.3, 0.7, pace == Distribution::Kind::pareto ? 1.5 : 1.0, {}, {}};
-    if (draws.below(3) == 0) made.cluster.host.overlap_s = 0.4 * draws.uniform();
-    if (draws.below(5) == 0) made.network.fidelity = Fidelity::messages;
-    if (draws.below(5) == 0) made.network.jitter = {Distribution::Kind::exponential, 0, 0.05, 1, {}, {}};
-    if (draws.below(5) == 0) {
-      made.failures.mean_time_between_s = 20;
-      made.failures.restart_s = draws.uniform();
-      made.failures.checkpoint_every = 1 + draws.below(4);
-    }
-    return made;
+    return drawn_job({seed, workers, steps, 5}, draws, std::move(body));
   }
 
   std::uint64_t seed;

@@ -29,7 +29,7 @@ inline Job paced_job(const std::vector<double>& step_s, std::uint64_t steps) {
   return job;
 }
 
-/// Runs the job's algorithm in a child; the models of all workers at the end, one after another.
+/// Runs the job's algorithm; the models of all workers at the end, one after another.
 inline std::vector<double> final_models(const std::function<Job()>& make) {
   Job job = make();
   std::vector<std::vector<float>> models(static_cast<std::size_t>(job.workers()));
@@ -43,6 +43,36 @@ inline std::vector<double> final_models(const std::function<Job()>& make) {
   std::vector<double> all;
   for (const std::vector<float>& model : models) all.insert(all.end(), model.begin(), model.end());
   return all;
+}
+
+struct DrawnJob {
+  std::uint64_t seed = 1;
+  int workers = 1;
+  std::uint64_t steps = 1;
+  std::uint32_t rarity = 4;  ///< one in so many has every message simulated, one in so many crashes
+};
+
+/// Computing and messages of comparable length, now and then exactly equal ones, and crashes.
+inline Job drawn_job(const DrawnJob& asked, Stream& draws, std::function<void(Worker&)> body) {
+  const double alpha_s = draws.below(4) == 0 ? 0 : 0.2 * draws.uniform();
+  Job made = scripted_job(star(asked.workers, alpha_s, 1e9), std::move(body), 1e8 * draws.uniform());
+  made.workload.layers.front().forward_s = 0.1;
+  made.workload.layers.front().backward_s = 0.4;
+  made.seed = asked.seed;
+  made.stop.steps = asked.steps;
+  constexpr Distribution::Kind kPaces[] = {Distribution::Kind::constant, Distribution::Kind::exponential,
+                                           Distribution::Kind::lognormal, Distribution::Kind::pareto};
+  const Distribution::Kind pace = kPaces[draws.below(4)];
+  made.workload.compute_factor = {pace, 0.3, 0.7, pace == Distribution::Kind::pareto ? 1.5 : 1.0, {}, {}};
+  if (draws.below(3) == 0) made.cluster.host.overlap_s = 0.4 * draws.uniform();
+  if (draws.below(asked.rarity) == 0) made.network.fidelity = Fidelity::messages;
+  if (draws.below(5) == 0) made.network.jitter = {Distribution::Kind::exponential, 0, 0.05, 1, {}, {}};
+  if (draws.below(asked.rarity) == 0) {
+    made.failures.mean_time_between_s = 20;
+    made.failures.restart_s = draws.uniform();
+    made.failures.checkpoint_every = 1 + draws.below(4);
+  }
+  return made;
 }
 
 }  // namespace simsgd::test

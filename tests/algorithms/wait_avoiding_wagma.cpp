@@ -7,6 +7,7 @@
 
 #include "sim/base/errors.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
+#include "tests/support/numbers.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_wagma {
@@ -36,13 +37,6 @@ void stop_learning(Job& job) {
 std::string refusal(int workers, const Json& parameters) {
   Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), 1);
   return refusal_of<ParameterError>([&] { use_algorithm(job, "wagma", parameters); });
-}
-
-double worst_difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
-  return worst;
 }
 
 }  // namespace

@@ -59,6 +59,22 @@ std::vector<double> ends(const Setting& setting, Fidelity fidelity, const AnyCol
   return all;
 }
 
+/// When ranks leave that come together, but for the last one, which comes after a second.
+template <class Operation>
+std::vector<double> left_tree(const Operation& operation, int ranks, Fidelity fidelity) {
+  std::vector<double> left(static_cast<std::size_t>(ranks));
+  Job job = scripted_job(star(ranks, 1e-3, 1e9), [&](Worker& worker) {
+    while (worker.next_step()) {
+      if (worker.rank() == ranks - 1) worker.compute().spend(Activity::compute, 1.0);
+      worker.wait(worker.collectives().start(operation));
+      left[static_cast<std::size_t>(worker.rank())] = worker.now();
+    }
+  });
+  job.network.fidelity = fidelity;
+  simulate_job(job);
+  return left;
+}
+
 bool possible(const SchedulePlugin& plugin, int ranks) {
   return plugin.info.name != "recursive_halving" || power_of_two_below(ranks) == ranks;
 }
@@ -115,16 +131,7 @@ TEST_CASE("the root of a broadcast leaves when its children have been served, ho
   // P = 8, root 0: it serves 4, 2 and 1. Rank 7 arrives after one second, and hangs below rank 6.
   for (const Fidelity fidelity : {Fidelity::closed, Fidelity::steps, Fidelity::flows, Fidelity::messages}) {
     CAPTURE(fidelity_name(fidelity));
-    std::vector<double> left(8);
-    Job job = scripted_job(star(8, 1e-3, 1e9), [&](Worker& worker) {
-      while (worker.next_step()) {
-        if (worker.rank() == 7) worker.compute().spend(Activity::compute, 1.0);
-        worker.wait(worker.collectives().start(timed<Broadcast>(1e6, "tree")));
-        left[static_cast<std::size_t>(worker.rank())] = worker.now();
-      }
-    });
-    job.network.fidelity = fidelity;
-    simulate_job(job);
+    const std::vector<double> left = left_tree(timed<Broadcast>(1e6, "tree"), 8, fidelity);
     CHECK(left[0] == doctest::Approx(3 * (1e-3 + 1e-3)).epsilon(1e-9));  // 3 messages of 1 MB at 1 GB/s
     CHECK(left[4] == doctest::Approx(3 * (1e-3 + 1e-3)).epsilon(1e-9));  // served first, then serves 6 and 5
     // The closed form knows only the time of rank 7 when all arrive together, 6 ms; the others see its one
@@ -137,16 +144,7 @@ TEST_CASE("the root of a broadcast leaves when its children have been served, ho
 TEST_CASE("a leaf of a reduction leaves after its one message; the root waits for all") {
   for (const Fidelity fidelity : {Fidelity::closed, Fidelity::steps, Fidelity::flows, Fidelity::messages}) {
     CAPTURE(fidelity_name(fidelity));
-    std::vector<double> left(4);
-    Job job = scripted_job(star(4, 1e-3, 1e9), [&](Worker& worker) {
-      while (worker.next_step()) {
-        if (worker.rank() == 3) worker.compute().spend(Activity::compute, 1.0);
-        worker.wait(worker.collectives().start(timed<Reduce>(1e6, "tree")));
-        left[static_cast<std::size_t>(worker.rank())] = worker.now();
-      }
-    });
-    job.network.fidelity = fidelity;
-    simulate_job(job);
+    const std::vector<double> left = left_tree(timed<Reduce>(1e6, "tree"), 4, fidelity);
     CHECK(left[1] == doctest::Approx(2e-3).epsilon(1e-9));        // 1 -> 0
     CHECK(left[3] == doctest::Approx(1.0 + 2e-3).epsilon(1e-9));  // 3 -> 2, late
     CHECK(left[0] == doctest::Approx(1.0 + 4e-3).epsilon(1e-9));  // and 2 -> 0 after that

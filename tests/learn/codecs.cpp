@@ -10,6 +10,8 @@
 
 #include "sim/learn/codec.hpp"
 
+#include "tests/support/numbers.hpp"
+
 namespace simsgd::test::learn_codecs {
 
 using doctest::Approx;
@@ -49,11 +51,7 @@ Doubles by_blocks(const std::vector<float>& values, std::size_t size, Model mode
 }
 
 void check_close(const std::vector<float>& found, const Doubles& expected, double tolerance = 1e-6) {
-  REQUIRE(found.size() == expected.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    worst = std::max(worst, std::abs(static_cast<double>(found[i]) - expected[i]));
-  CHECK(worst < tolerance);
+  CHECK(worst_difference(found, expected) < tolerance);
 }
 
 double largest_of(const Doubles& block) {

@@ -10,6 +10,8 @@
 #include "sim/learn/optimizers/matrix_rule.hpp"
 #include "sim/learn/optimizers/registry.hpp"
 
+#include "tests/support/numbers.hpp"
+
 namespace simsgd::test::learn_muon {
 
 namespace {
@@ -88,10 +90,7 @@ TEST_CASE("muon: matrices move along their momentum with its singular values mad
           each.w.cast<float>();
     }
     const std::vector<float>& seen = executor.get(state.parameters).values;
-    double worst = 0;
-    for (std::size_t i = 0; i < kSize; ++i)
-      worst = std::max(worst, static_cast<double>(std::fabs(seen[i] - expected[i])));
-    CHECK(worst < 1e-5);
+    CHECK(worst_difference(seen, expected) < 1e-5);
   }
 }
 

@@ -15,6 +15,8 @@
 #include "sim/learn/model.hpp"
 #include "sim/learn/models/registry.hpp"
 
+#include "tests/support/numbers.hpp"
+
 namespace simsgd::testing {
 
 inline const ModelPlugin& model_plugin(const std::string& name) {
@@ -112,13 +114,6 @@ inline std::vector<double> random_point(std::size_t size, std::uint64_t seed) {
   std::vector<double> parameters(size);
   for (double& parameter : parameters) parameter = 0.4 * stream.normal();
   return parameters;
-}
-
-inline double largest_difference(const std::vector<double>& one, const std::vector<double>& other) {
-  if (one.size() != other.size()) throw std::runtime_error("vectors of different lengths");
-  double worst = 0;
-  for (std::size_t i = 0; i < one.size(); ++i) worst = std::max(worst, std::abs(one[i] - other[i]));
-  return worst;
 }
 
 /// Images drawn at random, with labels.

@@ -12,6 +12,7 @@
 #include "tests/measure/world.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/graphs.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test::measure_all_algorithms {
 
@@ -91,17 +92,6 @@ RealResult run_real(const Job& job, MPI_Comm world, const RealRun& how, Observer
   return result;
 }
 
-double difference(const Models& real, const Models& expected) {
-  if (real.size() != expected.size()) return INFINITY;
-  double worst = 0;
-  for (std::size_t rank = 0; rank < real.size(); ++rank) {
-    if (real[rank].size() != expected[rank].size()) return INFINITY;
-    for (std::size_t i = 0; i < real[rank].size(); ++i)
-      worst = std::max(worst, std::abs(double{real[rank][i]} - double{expected[rank][i]}));
-  }
-  return worst;
-}
-
 float largest(const Models& models) {
   float most = 0;
   for (const auto& model : models)
@@ -177,7 +167,7 @@ TEST_CASE("200 steps of every algorithm that time does not decide give the model
       if (rank_here() != 0) continue;
       const Models expected = run_fake(job).models;
       CHECK(largest(expected) > 1e-2);
-      CHECK(difference(real.models, expected) < 1e-4 * largest(expected));
+      CHECK(worst_difference(real.models, expected) < 1e-4 * largest(expected));
       for (const WorkerRecord& worker : real.record.workers) CHECK(worker.steps == 200);
     }
 }
@@ -214,7 +204,7 @@ TEST_CASE(
     const RealResult real = run_real(job, MPI_COMM_WORLD, how);
     if (rank_here() != 0) continue;
     CHECK(largest(expected) > 1e-3);
-    CHECK(difference(real.models, expected) < 1e-5 * largest(expected));
+    CHECK(worst_difference(real.models, expected) < 1e-5 * largest(expected));
     double sent = 0;
     for (const WorkerRecord& worker : real.record.workers)
       for (const double bytes : worker.bytes_sent) sent += bytes;
@@ -234,7 +224,7 @@ TEST_CASE("emulated computing changes no value, stragglers and filled messages o
     const RealRun how = late(job);
     const RealResult real = run_real(job, MPI_COMM_WORLD, how);
     if (rank_here() != 0) continue;
-    CHECK(difference(real.models, expected) == 0);
+    CHECK(worst_difference(real.models, expected) == 0);
     // At least 19 x 0.5 ms each.
     for (const WorkerRecord& worker : real.record.workers) CHECK(worker.end_s > 9.5e-3);
     // To both neighbours on the ring of four, though three could hear.
@@ -255,7 +245,7 @@ TEST_CASE("AD-PSGD: the mean of the models stays as it is, whoever is late, and 
     const std::vector<double> before = mean(all_drawn()), after = mean(real.models);
     for (std::size_t i = 0; i < before.size(); ++i)
       CHECK(after[i] == doctest::Approx(before[i]).epsilon(1e-5));
-    CHECK(difference(real.models, {real.models[0], real.models[0], real.models[0], real.models[0]}) < 0.5);
+    CHECK(worst_difference(real.models, Models(4, real.models[0])) < 0.5);
     // Steps that end while the news that the run is over is on its way do not count.
     std::uint64_t steps = 0;
     double end_s = 0, samples = 0;
@@ -343,7 +333,7 @@ TEST_CASE("Non-blocking SGD: the model moved by every gradient that was used, on
     const auto sums = gather_at_root(MPI_COMM_WORLD, sum);
     const auto counts = gather_at_root(MPI_COMM_WORLD, std::vector<std::uint64_t>{used.gradients.size()});
     if (rank_here() != 0) continue;
-    CHECK(difference(models, {models[0], models[0], models[0], models[0]}) == 0);
+    CHECK(worst_difference(models, Models(4, models[0])) == 0);
     std::uint64_t count = 0;
     for (const auto& each : counts) count += each.front();
     CHECK(count < 4 * 4 * 40);  // somebody's were cut short
@@ -365,7 +355,7 @@ TEST_CASE("WAGMA: averages of averages lie between the models, and a global one 
     how.scenario_schedules = schedules;
     const RealResult real = run_real(job, MPI_COMM_WORLD, how, nullptr, start_drawn);
     if (rank_here() != 0) continue;
-    CHECK(difference(real.models, {real.models[0], real.models[0], real.models[0], real.models[0]}) == 0);
+    CHECK(worst_difference(real.models, Models(4, real.models[0])) == 0);
     const Models begin = all_drawn();
     for (std::size_t i = 0; i < begin[0].size(); ++i) {
       const auto [least, most] = std::minmax({begin[0][i], begin[1][i], begin[2][i], begin[3][i]});

@@ -5,6 +5,7 @@
 #include "sim/learn/learner.hpp"
 #include "sim/learn/model.hpp"
 #include "tests/roles/behaviours.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace simsgd::test {
 
@@ -203,9 +204,7 @@ void learning(const Runner& run) {
         linear_combination(worker.executor(), {1, -worker.replica().learning_rate()}, {before, mean});
     const std::vector<float>& left = worker.executor().get(worker.replica().parameters()).values;
     const std::vector<float>& right = worker.executor().get(expected).values;
-    double worst = 0;
-    for (std::size_t i = 0; i < left.size(); ++i)
-      worst = std::max<double>(worst, std::fabs(left[i] - right[i]));
+    const double worst = worst_difference(left, right);
     mine = {static_cast<double>(worker.replica().size()), worst < 1e-6 ? 0 : worst};
     note(worker, mine, worker.replica().parameters());
     worker.next_step();
