@@ -27,7 +27,7 @@ struct Seen {
   double end_s, waited_s, straggled_s, crashes, lost_steps, lost_work_s, downtime_s;
 };
 
-Seen run(std::function<Job()> make) {
+Seen run(const std::function<Job()>& make) {
   const RunRecord record = simulate_job(make());
   const auto of = [&](int rank, Activity activity) {
     return spent_s(record.workers[static_cast<std::size_t>(rank)], activity);
