@@ -1,7 +1,6 @@
 // simsgd-measure: runs a scenario for real, one MPI process per worker. Rank 0 speaks for all; an error of
 // one rank ends all.
 #include <fmt/format.h>
-#include <malloc.h>
 #include <mpi.h>
 #include <sys/prctl.h>
 #include <CLI/CLI.hpp>
@@ -313,17 +312,10 @@ int measure(int argc, char** argv, Ranks ranks) {
   return run(settings, ranks);
 }
 
-/// Messages come and go: their memory stays with the process, instead of new pages for each.
-void keep_memory() {
-  constexpr int kLargest_bytes = 32 << 20, kKept_bytes = 256 << 20;
-  mallopt(M_MMAP_THRESHOLD, kLargest_bytes);
-  mallopt(M_TRIM_THRESHOLD, kKept_bytes);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  keep_memory();
+  keep_freed_memory();
   fix_numerics();
   prctl(PR_SET_TIMERSLACK, 1);  // naps end when they should
   ask_for_short_slices();
