@@ -238,7 +238,7 @@ MadeAlgorithm make_parameter_server(const ParameterServerOptions& options, const
            "splits the gradient over servers, and /optimizer/clip_norm needs the norm of the whole gradient",
            "Leave out /optimizer/clip_norm, or use allreduce_sgd");
   if (context.optimizer != nullptr && treats_matrices(*context.optimizer->rule))
-    reject("name", "splits the model over servers, and /optimizer/name works on whole matrices",
+    reject("name", "splits the model over servers, and /optimizer works on whole matrices",
            "Use another optimizer, or allreduce_sgd");
   note_overlap(context);
   return std::make_unique<ParameterServer>(options, context);

@@ -120,7 +120,7 @@ MadeAlgorithm make_sharded(const FsdpOptions& options, int shards, const Algorit
     reject("name", "shards the gradient, and /optimizer/clip_norm needs the norm of the whole gradient",
            "Leave out /optimizer/clip_norm, or use allreduce_sgd");
   if (context.optimizer != nullptr && treats_matrices(*context.optimizer->rule))
-    reject("name", "shards the model, and /optimizer/name works on whole matrices",
+    reject("name", "shards the model, and /optimizer works on whole matrices",
            "Use another optimizer, or allreduce_sgd");
   note_overlap(context);
   return std::make_unique<Fsdp>(options, shards);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/learn/model.hpp"
+#include "sim/learn/optimizers/matrix_rule.hpp"
 #include "sim/learn/optimizers/registry.hpp"
 
 namespace simsgd::test::learn_adamw {
@@ -75,6 +77,21 @@ TEST_CASE("adamw: five steps of four parameters, with another rate and gradient 
       CHECK(std::fabs(static_cast<double>(executor.get(state.state[1]).values[i]) - expected[i].v) < 1e-6);
     }
   }
+}
+
+TEST_CASE("adamw: decay of matrices alone leaves norms and biases alone, and embeddings not") {
+  // An embedding of 2 x 2, a matrix of 1 x 2 with a bias, a norm of 2 gains. Without a gradient what decays
+  // is multiplied by 1 - 0.5 * 0.2.
+  std::vector<LayerInfo> layers(3);
+  layers[0].rows = layers[0].columns = 2;
+  layers[1].kind = LayerInfo::Kind::linear;
+  layers[1].offset = 4, layers[1].rows = 1, layers[1].columns = 2, layers[1].bias = true;
+  layers[2].offset = 7, layers[2].rows = 2, layers[2].columns = 1;
+  const auto rule = rule_of_model(adamw({{"weight_decay", 0.2}, {"weight_decay_on", "matrices"}}), layers);
+  Executor executor(1);
+  const ReplicaState next = rule->step(executor, 0.5, {vector_of(executor, std::vector<float>(9, 10)), {}},
+                                       vector_of(executor, std::vector<float>(9, 0)));
+  CHECK(executor.get(next.parameters).values == std::vector<float>{9, 9, 9, 9, 9, 9, 10, 10, 10});
 }
 
 TEST_CASE("adamw keeps two vectors, and moves 28 bytes per parameter") {
