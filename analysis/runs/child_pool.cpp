@@ -55,9 +55,8 @@ void answer(int file, const std::function<std::string()>& work) {
     text = error.what();
   }
   head.bytes = text.size();
-  if (!write_all(file, reinterpret_cast<const char*>(&head), sizeof head) ||
-      !write_all(file, text.data(), text.size()))
-    _exit(1);
+  text.insert(0, reinterpret_cast<const char*>(&head), sizeof head);
+  if (!write_all(file, text.data(), text.size())) _exit(1);
 }
 
 // Physical memory of a process; what it still shares with its parent is part of it.

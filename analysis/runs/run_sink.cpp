@@ -76,7 +76,7 @@ class StoreSink final : public RunSink {
   void put(const RunRow& run) override {
     if (unwritten_.empty()) since_ = Clock::now();
     unwritten_.push_back(run);
-    unwritten_bytes_ += run.document.size();
+    unwritten_bytes_ += run.document.size() / (run.whole ? 1 : kBriefShrinks);
     // Which of two rows is kept, only the file tells. A disk that is nearly full takes small transactions
     // only.
     if (run.status != RunStatus::ok || unwritten_.size() == kMostUnwritten ||
@@ -106,6 +106,7 @@ class StoreSink final : public RunSink {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMostUnwritten = 32, kMostUnwrittenBytes = 64 << 10;
+  static constexpr std::size_t kBriefShrinks = 16;  // to less than a sixteenth, over one like it
   static constexpr std::chrono::milliseconds kLongestUnwritten{100};
 
   /// The last one of that key; null where all are written.

@@ -14,6 +14,8 @@
 #include "analysis/runs/database.hpp"
 #include "analysis/runs/run_row.hpp"
 
+struct z_stream_s;
+
 namespace simsgd {
 
 /// What there is of a run, without what fills the file.
@@ -70,19 +72,17 @@ class ResultStore {
   std::vector<std::string> notes_in(const std::string& text) const;
   /// Prepared once.
   Statement& prepared(const std::string& sql) const;
+  /// Compressed with zlib, quickly. `like`: a text that the reader has too, of which it may repeat
+  /// parts (of its first 32 kB); empty: none.
+  std::string packed(const std::string& text, const std::string& like = "");
 
   std::unique_ptr<Database> database_;
   mutable std::unordered_map<std::string, std::unique_ptr<Statement>> statements_;
   mutable std::map<std::int64_t, std::string> bases_;  // in the file already
+  struct End {
+    void operator()(z_stream_s* stream) const;
+  };
+  std::unique_ptr<z_stream_s, End> deflating_;  // its memory is for the next text
 };
-
-// Texts made small: by zlib alone, and as what differs from a text that is much like it.
-
-/// Compressed with zlib, quickly. `like`: a text that the reader has too, of which it may repeat
-/// parts (of its first 32 kB); empty: none.
-std::string packed(const std::string& text, const std::string& like = "");
-
-/// Back. Throws RunError where `bytes` are not that.
-std::string unpacked(const std::string& bytes, const std::string& like = "");
 
 }  // namespace simsgd
