@@ -133,7 +133,7 @@ void run_cycle(std::vector<double>& t, const std::vector<double>& c, std::size_t
   std::vector<double> before(t.size());
   constexpr int kCheckEvery = 32;
   for (int done = 0; done < repeat; ++done) {
-    const bool check = done % kCheckEvery == kCheckEvery - 1;
+    const bool check = done % kCheckEvery == 0;  // the first too: after another ring all are in step
     if (check) before = t;
     step_cycle(t.data(), t.size(), reduce_s, [&c](std::size_t k) { return c[k]; });
     double increment = 0;
