@@ -4,8 +4,6 @@
 #include <bit>
 #include <limits>
 
-#include "sim/base/instants.hpp"
-
 namespace simsgd {
 
 namespace {

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/base/instants.hpp"
 #include "sim/cluster/network.hpp"
 #include "sim/engine/earliest.hpp"
 
@@ -27,6 +28,10 @@ class MaxMin {
   void set_capacity(LinkId link, double capacity_Bps);
   /// When the next one ends, as things are at `now_s`; infinity if none is under way.
   double next_end_s(double now_s);
+  /// False: none ends at `now_s`.
+  bool may_end_by(double now_s) const {
+    return !changed_.empty() || (!ends_.empty() && not_after(ends_.front().time_s, now_s));
+  }
   /// Takes those that end at `now_s`, in the order of their ends.
   void take_ended(double now_s, std::vector<std::uint32_t>& ended);
   /// How many solutions were known already.

@@ -1,6 +1,7 @@
 #include "sim/engine/time_keeper.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,11 @@ class OwnTime final : public TimeKeeper {
     }
   }
   bool fibers_wait() const override { return !fibers_ || !fibers_->any_ready(); }
+  bool tick(double instant_s) override {
+    if (!fibers_wait() || flows_.may_end_by(instant_s)) return false;
+    clock_s_ = std::nextafter(clock_s_, kNever);
+    return true;
+  }
 
  private:
   const Network& network_;

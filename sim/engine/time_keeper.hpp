@@ -43,6 +43,9 @@ class TimeKeeper {
   virtual void run(Fibers* fibers) = 0;
   /// Nothing happens but what is armed and what flows: no fiber is ready. False where that is not known.
   virtual bool fibers_wait() const { return false; }
+  /// Where nothing ends at that instant and no fiber is ready: the next number is on the clock. False where
+  /// something may be, or that is not known.
+  virtual bool tick(double /*instant_s*/) { return false; }
 
  protected:
   virtual void armed() {}  ///< armed_s_ has become earlier

@@ -64,15 +64,18 @@ void Transport::arm() {
 void Transport::serve() {
   const double next_s = agenda_.next_s();
   CHECK(next_s != std::numeric_limits<double>::infinity(), "a timer without anything on the agenda");
-  const double clock_s = time_->clock_s();
-  if (before(instant_s_, next_s)) {
-    instant_s_ = next_s;
-    if (flying_ > 0) wait_s_ = clock_s;
-  }
+  double clock_s = time_->clock_s();
+  const bool flows_may_end = before(instant_s_, next_s) && flying_ > 0;
+  if (flows_may_end) wait_s_ = clock_s;
+  instant_s_ = before(instant_s_, next_s) ? next_s : instant_s_;
   const Turn::Kind latest = clock_s <= wait_s_     ? Turn::Kind::completion
                             : clock_s <= served_s_ ? Turn::Kind::signal
                                                    : Turn::Kind::after;
   agenda_.take(instant_s_, latest, batch_);
+  if (flows_may_end && batch_.actions.empty() && time_->tick(instant_s_)) {  // none does
+    clock_s = time_->clock_s();
+    agenda_.take(instant_s_, Turn::Kind::after, batch_);
+  }
   if (batch_.kind == Turn::Kind::completion) wait_s_ = clock_s;
   if (batch_.kind != Turn::Kind::after && !batch_.actions.empty()) served_s_ = clock_s;
   to_serve_ = batch_.actions.size();
