@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <limits>
@@ -126,22 +127,23 @@ double message_s(const Cluster& cluster, double bytes) {
          cluster.host.after_s(bytes);
 }
 
-/// The metrics in their order; "nan" of one that the run lacks.
-std::string run_metrics(const std::vector<std::string>& metrics, const Setting& setting, const Patch& patch) {
+/// The metrics in their order; NaN of one that the run lacks.
+std::vector<double> run_metrics(const std::vector<std::string>& metrics, const Setting& setting,
+                                const Patch& patch) {
   const Scenario scenario = patched(setting.scenario, patch);
   const Job job = make_job(scenario);
   const SimulationResult result = simulate(job, {});
   std::map<std::string, double> values;
   for (const MetricValue& metric : metric_values(result.record, job)) values[metric.name] = metric.value;
-  std::string text;
+  std::vector<double> wanted;
   for (const std::string& metric : metrics) {
     const auto found = values.find(metric);
-    text += fmt::format("{:.17g} ", found == values.end() ? kNoValue : found->second);
+    wanted.push_back(found == values.end() ? kNoValue : found->second);
   }
-  return text;
+  return wanted;
 }
 
-/// What run_metrics wrote; all NaN of a run that failed.
+/// What a child wrote of them; all NaN of a run that failed.
 std::vector<double> parsed_metrics(const ChildEnd& end, std::size_t count) {
   std::vector<double> values(count, kNoValue);
   if (end.kind != ChildEnd::Kind::answered) return values;
@@ -285,9 +287,31 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
 }
 
 void Predictor::run_all(const std::vector<RunTask>& tasks) const {
-  if (tasks.empty()) return;
+  const auto run = [&](const RunTask& task) {
+    return run_metrics(metrics_.at(task.setting), points_.settings[task.setting], task.patch);
+  };
+  const auto failed = [this](const std::string& why) {
+    if (memo_.failure.empty()) memo_.failure = why;
+  };
+  // Forking children, whose every write copies a page, takes as long as many short runs: those are here.
+  constexpr std::chrono::milliseconds kHere(100);
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t here = 0;
+  for (; here < tasks.size(); ++here) {
+    if (settings_.jobs > 1 && std::chrono::steady_clock::now() - begin > kHere) break;
+    if (settings_.interrupted && settings_.interrupted()) throw Interrupted();
+    std::vector<double>& values = memo_.metrics[tasks[here].key];
+    try {
+      values = run(tasks[here]);
+    } catch (const std::exception& error) {
+      failed(error.what());
+      values.assign(metrics_.at(tasks[here].setting).size(), kNoValue);
+    }
+    if (settings_.progress) settings_.progress(memo_.metrics.size());
+  }
+  if (here == tasks.size()) return;
   run_in_children(
-      tasks.size(),
+      tasks.size() - here,
       {.jobs = settings_.jobs,
        .timeout_s = std::nullopt,
        .interrupted = settings_.interrupted,
@@ -295,12 +319,11 @@ void Predictor::run_all(const std::vector<RunTask>& tasks) const {
            [this] {
              if (settings_.progress) settings_.progress(memo_.metrics.size());
            }},
-      [&](std::size_t i) {
-        return run_metrics(metrics_.at(tasks[i].setting), points_.settings[tasks[i].setting], tasks[i].patch);
-      },
+      [&](std::size_t i) { return fmt::format("{:.17g}", fmt::join(run(tasks[here + i]), " ")); },
       [&](std::size_t i, const ChildEnd& end) {
-        if (end.kind != ChildEnd::Kind::answered && memo_.failure.empty()) memo_.failure = end.text;
-        memo_.metrics[tasks[i].key] = parsed_metrics(end, metrics_.at(tasks[i].setting).size());
+        const RunTask& task = tasks[here + i];
+        if (end.kind != ChildEnd::Kind::answered) failed(end.text);
+        memo_.metrics[task.key] = parsed_metrics(end, metrics_.at(task.setting).size());
       });
 }
 
