@@ -47,10 +47,11 @@ inline Json small_scenario() {
           {"stop", {{"steps", 10}}}};
 }
 
-/// A learner on generated data.
+/// A learner on generated data, of which there is little: drawing it is most of what a short run costs.
 inline Json small_learner() {
-  return {
-      {"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 16}};
+  return {{"model", {{"name", "softmax_regression"}}},
+          {"data", {{"name", "gaussian_mixture"}, {"samples", 500}, {"test_samples", 100}}},
+          {"batch", 16}};
 }
 
 /// Everything that is wrong with a scenario.
