@@ -9,6 +9,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/fetch.hpp"
 #include "sim/base/units.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -33,17 +34,12 @@ constexpr int kMostGuarded = 16384;
 
 // The tops of stacks begin at different cache lines of their pages: all at the same one would share the few
 // sets of the caches that this line belongs to.
-constexpr std::size_t kLineBytes = 64, kColours = 32;
+constexpr std::size_t kColours = 32;
 
 std::size_t colour_bytes(std::size_t fiber) { return fiber % kColours * kLineBytes; }
 
-// Of many workers' stacks few are in the caches: what a fiber needs first comes while others end what they
-// do.
-void fetch(const char* waits_at) {
-  constexpr std::size_t kLines = 16, kBelow = 3;
-  for (std::size_t line = 0; line < kLines; ++line)
-    __builtin_prefetch(waits_at - kBelow * kLineBytes + line * kLineBytes);
-}
+// What a fiber needs first of its stack, from below the place where it waits.
+constexpr std::size_t kFirst = 16 * kLineBytes, kBelow = 3 * kLineBytes;
 
 // Boost asks for one; the arena owns the stacks.
 struct NoAllocator {
@@ -187,7 +183,7 @@ void Fibers::wake(int fiber) {
   Impl::Slot& slot = impl_->slots[static_cast<std::size_t>(fiber)];
   if (slot.waiting) {
     slot.waiting = false;
-    fetch(slot.waits_at);
+    fetch(slot.waits_at - kBelow, kFirst);
     impl_->ready.push_back(static_cast<std::uint32_t>(fiber));
   } else {
     ++slot.wakes;

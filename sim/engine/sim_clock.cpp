@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.hpp"
+#include "sim/base/fetch.hpp"
 #include "sim/record.hpp"
 
 namespace simsgd {
@@ -55,7 +56,10 @@ void SimClock::block() {
   blocked_ = false;
 }
 
-void SimClock::wake() { fibers_.wake(rank_); }
+void SimClock::wake() {
+  fetch(&ledger_, sizeof ledger_);
+  fibers_.wake(rank_);
+}
 
 void SimClock::in_background(const std::function<void()>& action) {
   const bool outer = std::exchange(in_background_, true);
