@@ -33,6 +33,7 @@ TEST_CASE("every default is there to be read") {
              {"beta2", 0.999},
              {"epsilon", 1e-8},
              {"weight_decay", 0.01},
+             {"weight_decay_on", "all"},
              {"schedule", {{"name", "constant"}, {"warmup_steps", 0}, {"warmup_from", 0}}}});
   CHECK(resolved["stragglers"] == Json::array());
   CHECK(resolved["network"]["fidelity"] == "auto");
