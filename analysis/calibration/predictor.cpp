@@ -129,10 +129,12 @@ double message_s(const Cluster& cluster, double bytes) {
 
 /// The metrics in their order; NaN of one that the run lacks.
 std::vector<double> run_metrics(const std::vector<std::string>& metrics, const Setting& setting,
-                                const Patch& patch) {
+                                const Patch& patch, const std::function<bool()>& interrupted) {
   const Scenario scenario = patched(setting.scenario, patch);
   const Job job = make_job(scenario);
-  const SimulationResult result = simulate(job, {});
+  SimulationOptions options;
+  options.interrupted = interrupted;
+  const SimulationResult result = simulate(job, options);
   std::map<std::string, double> values;
   for (const MetricValue& metric : metric_values(result.record, job)) values[metric.name] = metric.value;
   std::vector<double> wanted;
@@ -288,7 +290,8 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
 
 void Predictor::run_all(const std::vector<RunTask>& tasks) const {
   const auto run = [&](const RunTask& task) {
-    return run_metrics(metrics_.at(task.setting), points_.settings[task.setting], task.patch);
+    return run_metrics(metrics_.at(task.setting), points_.settings[task.setting], task.patch,
+                       settings_.interrupted);
   };
   const auto failed = [this](const std::string& why) {
     if (memo_.failure.empty()) memo_.failure = why;
@@ -303,6 +306,8 @@ void Predictor::run_all(const std::vector<RunTask>& tasks) const {
     std::vector<double>& values = memo_.metrics[tasks[here].key];
     try {
       values = run(tasks[here]);
+    } catch (const Interrupted&) {
+      throw;
     } catch (const std::exception& error) {
       failed(error.what());
       values.assign(metrics_.at(tasks[here].setting).size(), kNoValue);
