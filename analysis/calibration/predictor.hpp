@@ -1,5 +1,6 @@
 // What the simulator says of points, for values of the parameters. Collectives and messages are costed in
-// this process; runs are simulated in children, each once: what a setting gave for a patch is remembered.
+// this process, runs simulated here where they are short, in children where they are not; each run once: what
+// a setting gave for a patch is remembered.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct RunMemo {
 };
 
 struct PredictorSettings {
-  int jobs = 1;  ///< children, or threads, at a time
+  int jobs = 1;  ///< children, or threads, at a time; of 1 everything is here
   std::function<bool()> interrupted{};
   std::function<void(std::uint64_t simulations)> progress{};  ///< called several times a second
   RunMemo* memo = nullptr;  ///< of the same points before; null: one of its own
