@@ -15,8 +15,9 @@ const failures = [];
 const check = (holds, sentence) => {
   if (!holds) failures.push(sentence);
 };
-const browser = await puppeteer.launch({ executablePath: chromium, headless: true, args: ["--no-sandbox", "--allow-file-access-from-files=false"] });
+const browser = await puppeteer.launch({ executablePath: chromium, headless: true, timeout: 120000, args: ["--no-sandbox", "--allow-file-access-from-files=false"] });
 const page = await browser.newPage();
+page.setDefaultTimeout(120000);
 await page.setViewport({ width: 1360, height: 900 });
 let name = "";
 page.on("request", (request) => {
@@ -39,7 +40,7 @@ for (const file of names) {
   check(wide.length === 0, `${file} has tables that are scrolled sideways at 1360 px: ${wide}`);
 }
 await open("overview.html");
-await page.waitForFunction(() => !document.querySelector("pre.mermaid"), { timeout: 30000 });
+await page.waitForFunction(() => !document.querySelector("pre.mermaid"));
 // A drawing is in a closed shadow root: its height tells.
 const heights = await page.$$eval("article .mermaid, article div:not([class])", (drawings) => drawings.map((each) => each.getBoundingClientRect().height));
 check(heights.filter((height) => height > 100).length >= 3, `drawings of overview.html are ${heights} px high`);
@@ -77,10 +78,20 @@ await page.$eval("label[for='__palette_2']:not([hidden]), label[for='__palette_1
 check((await background()) !== light, "light and dark do not differ");
 if (shots) await page.screenshot({ path: `${shots}/dark.png` });
 
-await open("index.html");
-await page.click("input.md-search__input");
-await page.type("input.md-search__input", "staleness");
-await page.waitForSelector(".md-search-result__item a[href*='h=staleness']", { timeout: 30000 });  // not of its first letters
+// On a machine with every core taken, Chromium lost what was typed in one of twenty runs: three pages are asked before the search is called broken.
+const finds = async () => {
+  await open("index.html");
+  await page.click("input.md-search__input");
+  await page.waitForFunction(() => !document.querySelector(".md-search-result__meta").innerText.startsWith("Initializing"), { timeout: 30000 });
+  await page.type("input.md-search__input", "staleness");
+  await page.waitForSelector(".md-search-result__item a[href*='h=staleness']", { timeout: 30000 });  // not of its first letters
+  return true;
+};
+const silent = (error) => {
+  console.log(`the search is asked again: ${error.message}`);
+  return false;
+};
+check((await finds().catch(silent)) || (await finds().catch(silent)) || (await finds().catch(silent)), "three searches for \"staleness\" find nothing");
 const found = await page.$$eval(".md-search-result__item a", (links) => links.map((link) => link.getAttribute("href")));
 check(found.some((link) => link.includes("results.html")), `a search for "staleness" finds ${found}`);
 console.log(`${names.length} pages, search: ${found.length} pages with "staleness"`);
