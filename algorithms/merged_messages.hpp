@@ -7,10 +7,10 @@
 // Shi, Chu, Li, "MG-WFBP: Efficient Data Communication for Distributed Synchronous SGD Algorithms", INFOCOM
 // 2019, arXiv:1811.11141, Algorithm 1; of K-FAC's factors Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533,
 // section V. The rule is not the best one: of all ways of merging eight parts it finds the best in half of
-// the examples that are drawn (tests/algorithms/mg_wfbp.cpp), though none that ends later than without
+// the examples that are drawn (tests/algorithms/synchronous.cpp), though none that ends later than without
 // merging.
 //   best: F_l = min_k max(F_k, r_l) + t(n_{k+1} + ... + n_l), F_0 = 0: the end of the first l parts
-// Tests: tests/algorithms/kfac_fusion.cpp, mg_wfbp.cpp.
+// Tests: tests/algorithms/kfac_systems.cpp, synchronous.cpp.
 #pragma once
 
 #include <cstddef>

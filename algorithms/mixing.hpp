@@ -28,7 +28,7 @@ MixingWeights laplacian_weights(const LogicalGraph& graph, double alpha);
 double best_laplacian_alpha(const LogicalGraph& graph);
 
 /// 1 - rho of W, by Eigen (dense: about a second for 1,024 workers). Tests:
-/// tests/topologies/graphs_spectra.cpp.
+/// tests/topologies/graphs.cpp.
 double spectral_gap(const LogicalGraph& graph, const MixingWeights& weights);
 
 }  // namespace simsgd

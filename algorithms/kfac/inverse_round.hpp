@@ -16,7 +16,7 @@ namespace simsgd {
 //                both by i mod P (MPD-KFAC: Pauloski et al., SC 2020, arXiv:2007.00784, as released)
 //   balanced     everybody inverts what is cheaper to invert than to broadcast; the rest goes, by descending
 //                dimension, to the worker of least load (Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533)
-// Test: tests/algorithms/kfac_placement.cpp.
+// Test: tests/algorithms/kfac_systems.cpp.
 
 /// A factor as placement sees it: what it costs.
 struct InverseTask {

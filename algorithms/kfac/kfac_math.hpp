@@ -28,7 +28,7 @@ namespace simsgd {
 //   A = 1/(B S^2) sum a a',   G = B S sum g g',   sums over samples and positions
 // Martens and Grosse, ICML 2015, arXiv:1503.05671 (linear); Grosse and Martens, ICML 2016, arXiv:1602.01407
 // (convolutional), scaled as in the released code of SPD-KFAC (Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533).
-// Checked against dense Fisher matrices and finite differences in tests/algorithms/kfac_factors.cpp.
+// Checked against dense Fisher matrices and finite differences in tests/algorithms/kfac_math.cpp.
 
 /// Columns of a factor that are computed together: so many stay in the second cache until they are packed.
 constexpr std::int64_t kFactorPanel = 128;

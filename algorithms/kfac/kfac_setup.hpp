@@ -57,7 +57,7 @@ LearnedLayers learned_layers(const Learner* learner, std::size_t count);
 //   factor of dimension n   gemm n x n x B HW, and gemm.gather; B samples, HW positions
 //   inverse of dimension n  invert n
 //   preconditioning         gemm g x a x g and g x a x a of each layer
-// Sources of the numbers: the device file. Test: tests/algorithms/kfac_costs.cpp.
+// Sources of the numbers: the device file. Test: tests/algorithms/kfac_systems.cpp.
 
 /// The product that a factor is made by; and the two of each layer that precondition its gradient D, g x a:
 /// G^-1 D A^-1.

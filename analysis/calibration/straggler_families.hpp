@@ -9,7 +9,7 @@
 // Distributions, Wiley 1994/95), these solve one equation. A likelihood that knows a shift may have no
 // maximum where the shift reaches the least value (Smith, Biometrika 72, 1985): it stays (mean - least) / n
 // below. AIC and tests suppose independent values: thin a series first (thinning_lag). Checked by
-// tests/calibration/straggler_families.cpp.
+// tests/calibration/straggler_fit.cpp.
 #pragma once
 
 #include <cstdint>

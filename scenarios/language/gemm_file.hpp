@@ -7,7 +7,7 @@
 //   seconds, time, ms or us          | the time of the kernel alone
 //   else tflops, gflops or flops     | its rate: 2 m n k over that time
 // A cell may bring a unit of its own ("12.5 us", "610 TFLOPS"). Rows stand in any order; other columns, empty
-// lines and lines that begin with # are not read. Test: tests/scenarios/gemm_files.cpp.
+// lines and lines that begin with # are not read. Test: tests/scenarios/step_cost.cpp.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 //   output in the
 //                    forward pass, and of as many gradients in the backward pass (Shoeybi et al.,
 //                    Megatron-LM, arXiv:1909.08053)
-// Tests: tests/scenarios/islands.cpp.
+// Tests: tests/scenarios/clusters.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>

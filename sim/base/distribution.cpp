@@ -53,7 +53,7 @@ double histogram_mean(const Distribution& histogram) {
 }  // namespace
 
 // With U the probability, in the order of the cases (Johnson, Kotz, Balakrishnan, Continuous Univariate
-// Distributions, Wiley 1994; checked by tests/cluster/quantiles.cpp):
+// Distributions, Wiley 1994; checked by tests/cluster/distributions.cpp):
 //   uniform s U;  exponential -s ln(1-U);  log-normal s exp(sigma z(U)), z the normal quantile;  gamma s
 //   P^-1(k, U), P the regularised incomplete gamma function;  Weibull s (-ln(1-U))^(1/k);  Pareto s
 //   (1-U)^(-1/k).

@@ -44,7 +44,7 @@ StepCost step_cost(const Job& job, const StepPart& part, double nominal_step_s);
 /// What an update of so many parameters takes on the device beyond what a workload's step times include:
 /// passes over vectors. Times of steps, measured or modelled, are taken to include an SGD update with
 /// momentum, 20 bytes per parameter; clipping reads the gradient once more. 0 where the rate of passes is
-/// unknown. Checked by hand in tests/learn/update_cost.cpp; docs/model.md, "Optimizers".
+/// unknown. Checked by hand in tests/learn/optimizer.cpp; docs/model.md, "Optimizers".
 double update_s(const Device& device, const OptimizerSpec& optimizer, double parameters);
 
 class Observers;

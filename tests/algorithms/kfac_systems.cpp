@@ -1,11 +1,15 @@
 // The K-FAC systems as whole algorithms: what they learn, send, and take.
 #include <doctest/doctest.h>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "algorithms/kfac/inverse_round.hpp"
+#include "algorithms/kfac/kfac_setup.hpp"
+#include "algorithms/merged_messages.hpp"
 #include "results/run_files.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/algorithms/kfac_support.hpp"
@@ -250,6 +254,181 @@ TEST_CASE("the timeline shows each factor inside the passes, each inverse, and t
   CHECK(found[3] == 2 * 3);
   CHECK(found[4] > 0);
   CHECK(found[5] == 2 * 3 * 6);  // six inverses
+}
+
+// What K-FAC takes on a device, by hand.
+
+namespace {
+
+Device one_teraflops() {
+  Device device;
+  device.peak_flops = 1e12;
+  device.efficiency = 0.5;
+  return device;
+}
+
+}  // namespace
+
+TEST_CASE("a factor takes 2 B HW n^2 flop at the efficiency of products, and its overhead") {
+  Device device = one_teraflops();
+  const WorkloadFactor factor{0, true, 100, 49};
+  // 2 x 32 x 49 x 10^4 = 31.36 Mflop at 0.5 Tflop/s
+  CHECK(factor_time_s(device, 32, factor) == doctest::Approx(62.72e-6).epsilon(1e-12));
+  device.gemm.efficiency = 0.25;
+  device.gemm.gather_s = 1e-3;
+  CHECK(factor_time_s(device, 32, factor) == doctest::Approx(125.44e-6 + 1e-3).epsilon(1e-12));
+  CHECK(factor.elements() == 5050);  // 100 x 101 / 2
+}
+
+TEST_CASE("preconditioning takes the flop of two products for each layer, and slow nodes take longer") {
+  Job job = kfac_workload(2);
+  job.cluster.device = one_teraflops();
+  job.cluster.nodes = 2;
+  job.cluster.node_speed = {1, 0.5};
+  const KfacCosts costs = kfac_costs(&job.cluster, job.workload, kfac_layers(job.workload));
+  // 2 a g (a + g): (27, 64), (576, 96), (97, 10)
+  const double flop = 2.0 * 27 * 64 * 91 + 2.0 * 576 * 96 * 672 + 2.0 * 97 * 10 * 107;
+  CHECK(costs.precondition_s == doctest::Approx(flop / 0.5e12).epsilon(1e-12));
+  CHECK(costs.slower(0) == 1);
+  CHECK(costs.slower(1) == 2);
+}
+
+TEST_CASE("the workload's factors are in forward order, and become ready with their layer's gradient") {
+  const KfacLayers layers = kfac_layers(kfac_workload(1).workload);
+  REQUIRE(layers.count() == 3);
+  CHECK(layers.a(0).dim == 27);
+  CHECK(layers.g(1).dim == 96);
+  CHECK(layers.a(2).layer == 3);  // the norm has none
+  // Tensors become ready last layer first: fc, conv2, norm, conv1.
+  CHECK(layers.ready_at == std::vector<std::size_t>{3, 1, 0});
+}
+
+TEST_CASE("dimensions of factors are those of the matrix, and one more of A beside a bias") {
+  Workload workload;
+  const auto add = [&workload](Layer::Kind kind, std::vector<TensorShape> tensors) {
+    Layer layer;
+    layer.kind = kind;
+    layer.tensors = std::move(tensors);
+    workload.layers.push_back(std::move(layer));
+  };
+  add(Layer::Kind::conv, {{64, 147}});
+  add(Layer::Kind::fc, {{1000, 2048}, 1000});
+  add(Layer::Kind::fc, {2048000, 1000});                // sizes without shape
+  add(Layer::Kind::embedding, {{33708, 512}});          // no product
+  add(Layer::Kind::other, {{2048, 576}, {2048, 512}});  // not one product
+  add(Layer::Kind::bn, {64, 64});
+  add(Layer::Kind::fc, {});
+  const KfacLayers layers = kfac_layers(workload);
+  REQUIRE(layers.count() == 2);
+  CHECK(layers.a(0).dim == 147);
+  CHECK(layers.g(0).dim == 64);
+  CHECK(layers.a(1).dim == 2049);
+  CHECK(layers.g(1).dim == 1000);
+}
+
+TEST_CASE("a learner's layers travel with the workload's of the same place, as shares of all") {
+  Job job = kfac_workload(1);
+  add_perceptron(job, 16);
+  using Which = std::vector<std::vector<std::size_t>>;
+  CHECK(learned_layers(job.learner.get(), 3).of == Which{{0}, {1}, {2}});
+  CHECK(learned_layers(job.learner.get(), 1).of == Which{{0, 1, 2}});
+  CHECK(learned_layers(job.learner.get(), 6).of == Which{{}, {0}, {}, {1}, {}, {2}});
+  CHECK(learned_layers(nullptr, 2).of == Which{{}, {}});
+}
+
+// Which factors travel together, by hand; tests/algorithms/synchronous.cpp compares what that takes.
+
+TEST_CASE("without fusion every factor is a group") { CHECK(separate_groups(3) == GroupSizes{1, 1, 1}); }
+
+TEST_CASE("by threshold, a group is complete as soon as it holds so many numbers") {
+  const std::vector<ReadyPart> factors = {{0, 4}, {1, 5}, {2, 1}, {3, 12}, {4, 3}};
+  CHECK(groups_by_threshold(factors, 10) == GroupSizes{3, 1, 1});  // 4 + 5 + 1, 12, 3
+  CHECK(groups_by_threshold(factors, 1) == GroupSizes{1, 1, 1, 1, 1});
+  CHECK(groups_by_threshold(factors, 1000) == GroupSizes{5});
+  CHECK(groups_by_threshold({}, 10).empty());
+}
+
+TEST_CASE(
+    "dynamic: a factor joins if it is ready before the group could start, or within a latency of its start") {
+  const FusionCost cost{.latency_s = 2, .per_element_s = 1};
+  // The first could start at 0 and would end at 2 + 4 = 6: one that is ready at 1 joins (within 2 s), at 3
+  // not.
+  CHECK(merged_groups({{0, 4}, {1, 4}}, cost) == GroupSizes{2});
+  CHECK(merged_groups({{0, 4}, {3, 4}}, cost) == GroupSizes{1, 1});
+  // The second starts when the first is through, at 6: the third is ready before that and joins it.
+  CHECK(merged_groups({{0, 4}, {3, 4}, {5, 4}}, cost) == GroupSizes{1, 2});
+  // One that joins moves the start to its own ready time, 1.5: another at 3.4 is within 2 s of that.
+  CHECK(merged_groups({{0, 4}, {1.5, 4}, {3.4, 4}}, cost) == GroupSizes{3});
+  // Ready only after the message would have ended: never, even if that is within the latency.
+  CHECK(merged_groups({{0, 0}, {2, 4}}, cost) == GroupSizes{1, 1});
+}
+
+// Who inverts what, by hand.
+
+namespace {
+
+using Owners = std::vector<int>;
+using Order = std::vector<std::size_t>;
+
+// Dimensions, and inversions that take 1 s for each row.
+std::vector<InverseTask> tasks(const std::vector<int>& dims, double broadcast_s) {
+  std::vector<InverseTask> all;
+  for (const int dim : dims) all.push_back({dim, static_cast<double>(dim), broadcast_s});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("everywhere: nobody owns a factor, and nothing is sent") {
+  const InversePlacement placement = place_everywhere(3);
+  CHECK(placement.owner == Owners{kEverybody, kEverybody, kEverybody});
+  CHECK(placement.order.empty());
+}
+
+TEST_CASE(
+    "round-robin with more workers than layers: layer i's A to rank 2i, its G to rank 2i + 1, modulo P") {
+  const InversePlacement placement = place_round_robin(6, 4);  // 3 layers
+  CHECK(placement.owner == Owners{0, 1, 2, 3, 0, 1});
+  CHECK(placement.order == Order{0, 1, 2, 3, 4, 5});
+}
+
+TEST_CASE("round-robin with no more workers than layers: both of layer i to rank i, modulo P") {
+  CHECK(place_round_robin(6, 3).owner == Owners{0, 0, 1, 1, 2, 2});
+  CHECK(place_round_robin(6, 2).owner == Owners{0, 0, 1, 1, 0, 0});
+  CHECK(place_round_robin(6, 1).owner == Owners{0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE(
+    "balanced: what is cheaper to broadcast than to invert goes, largest first, to whoever has least to do") {
+  // A broadcast takes 3 s: 2 is inverted by everybody. 9 -> rank 0, 8 -> rank 1, 5 -> rank 1 (8 < 9),
+  // 4 -> rank 0 (9 < 13), 3 -> rank 0 and 1 have 13 each: the first.
+  const InversePlacement placement = place_balanced(tasks({4, 9, 2, 8, 3, 5}, 3), 2);
+  CHECK(placement.order == Order{1, 3, 5, 0, 4});
+  CHECK(placement.owner == Owners{0, 0, kEverybody, 1, 0, 1});
+}
+
+TEST_CASE("balanced by a threshold: sent from that dimension on, whatever the broadcast costs") {
+  const InversePlacement placement = place_balanced_from(tasks({4, 9, 2, 8}, 1e9), 8, 4);
+  CHECK(placement.order == Order{1, 3, 0});
+  CHECK(placement.owner == Owners{2, 0, kEverybody, 1});
+}
+
+TEST_CASE("equal factors are placed in the order of the layers") {
+  CHECK(place_balanced(tasks({5, 5, 5}, 1), 2).owner == Owners{0, 1, 0});
+}
+
+TEST_CASE("no worker has more than the least loaded one and its own last factor") {
+  std::vector<int> dims;
+  for (int i = 0; i < 100; ++i) dims.push_back(1 + (i * 37) % 64);
+  const std::vector<InverseTask> all = tasks(dims, 0);
+  const InversePlacement placement = place_balanced(all, 7);
+  std::vector<double> load(7, 0.0), last(7, 0.0);
+  for (const std::size_t f : placement.order) {
+    const auto owner = static_cast<std::size_t>(placement.owner[f]);
+    load[owner] += last[owner] = all[f].invert_s;
+  }
+  for (std::size_t a = 0; a < 7; ++a)
+    for (std::size_t b = 0; b < 7; ++b) CHECK(load[a] - last[a] <= load[b]);
 }
 
 }  // namespace simsgd::test::algorithms_kfac_systems

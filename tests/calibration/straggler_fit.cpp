@@ -1,11 +1,19 @@
 // Straggler fits on steps whose parameters are known.
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <Eigen/Dense>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "analysis/calibration/straggler_families.hpp"
 #include "analysis/calibration/straggler_fit.hpp"
+#include "analysis/calibration/straggler_series.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd::test::calibration_straggler_fit {
@@ -129,6 +137,232 @@ TEST_CASE("too few steps, and workers without noise, are refused") {
   StepTable flat = known(40, 1);
   flat.times_s[3].assign(40, 1.0);
   CHECK(refusal(flat) == "all times of worker 3 are the same: there is no noise to fit");
+}
+
+// Families fitted to draws that are made here by other means than the fit's own quantiles.
+
+namespace {
+
+std::vector<double> draws(int n, std::uint64_t seed, const std::function<double(Stream&)>& draw) {
+  Stream stream({seed, Purpose::algorithm, 7, 0});
+  std::vector<double> all;
+  for (int i = 0; i < n; ++i) all.push_back(draw(stream));
+  return all;
+}
+
+double exponential(Stream& s) { return -std::log(s.uniform()); }
+// Michael, Schucany, Haas, The American Statistician 30, 1976: mean 1, shape lambda.
+double inverse_gaussian(Stream& s, double lambda) {
+  const double z = s.normal(), y = z * z;
+  const double x = 1 + y / (2 * lambda) - std::sqrt(4 * lambda * y + y * y) / (2 * lambda);
+  return s.uniform() <= 1 / (1 + x) ? x : 1 / x;
+}
+
+struct Law {
+  Family family;
+  double shape;  // true, as FamilyFit has it
+  std::function<double(Stream&)> draw;
+};
+
+// Sums of exponentials, powers of exponentials and uniforms: nothing that the fit knows.
+const std::vector<Law> kLaws = {
+    {Family::lognormal, 0.4, [](Stream& s) { return 3 * std::exp(0.4 * s.normal()); }},
+    {Family::gamma, 4,
+     [](Stream& s) { return exponential(s) + exponential(s) + exponential(s) + exponential(s); }},
+    {Family::weibull, 2.5, [](Stream& s) { return 2 * std::pow(exponential(s), 1 / 2.5); }},
+    {Family::exponential, 0, [](Stream& s) { return 0.1 * exponential(s); }},
+    {Family::pareto, 3, [](Stream& s) { return 0.5 * std::pow(s.uniform(), -1.0 / 3); }},
+    {Family::inverse_gaussian, 2, [](Stream& s) { return inverse_gaussian(s, 2); }},
+    {Family::log_laplace, 0.2, [](Stream& s) { return std::exp(0.2 * (exponential(s) - exponential(s))); }},
+};
+
+}  // namespace
+
+TEST_CASE("maximum likelihood finds the shape of each family, and AIC the family itself") {
+  for (const Law& law : kLaws) {
+    CAPTURE(family_name(law.family));
+    const std::vector<double> values = draws(4000, 1, law.draw);
+    const FamilyFit fit = fit_family(law.family, false, values);
+    if (law.shape > 0) CHECK(fit.shape == doctest::Approx(law.shape).epsilon(0.06));
+    const FamilyChoice choice = choose_family(values, 0, 1);
+    // A family with the truth inside it may win by a hair: its AIC is then at most 2 per parameter better.
+    for (const FamilyFit& each : choice.fits)
+      if (each.family == law.family && !each.shifted) CHECK(each.aic() - choice.fits.front().aic() < 6);
+  }
+}
+
+TEST_CASE(
+    "the likelihood that is reported is the sum of the logarithms of the density, and no neighbour's is larger") {
+  for (const Law& law : kLaws) {
+    CAPTURE(family_name(law.family));
+    const std::vector<double> values = draws(300, 2, law.draw);
+    const FamilyFit fit = fit_family(law.family, false, values);
+    const auto likelihood = [&](const FamilyFit& of) {
+      double sum = 0;
+      for (const double x : values) {
+        // The density as the slope of the distribution function.
+        const double h = 1e-5 * x;
+        sum += std::log((cdf(of, x + h) - cdf(of, x - h)) / (2 * h));
+      }
+      return sum;
+    };
+    if (law.family != Family::pareto)  // whose density begins with a jump at the least value
+      CHECK(likelihood(fit) == doctest::Approx(fit.log_likelihood).epsilon(1e-4));
+    for (const double factor : {0.97, 1.03}) {
+      FamilyFit other = fit;
+      other.shape *= factor;
+      if (law.family != Family::pareto && law.shape > 0) CHECK(likelihood(other) < likelihood(fit));
+    }
+  }
+}
+
+TEST_CASE("quantile and distribution function are each other's inverse, also of small CVs and shifts") {
+  for (const Law& law : kLaws)
+    for (const bool shifted : {false, true}) {
+      CAPTURE(family_name(law.family));
+      std::vector<double> values = draws(200, 3, law.draw);
+      for (double& each : values) each = 1 + 0.01 * each;
+      const FamilyFit fit = fit_family(law.family, shifted, values);
+      for (const double p : {0.01, 0.5, 0.99})
+        CHECK(cdf(fit, quantile(fit, p)) == doctest::Approx(p).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("a shift is found: a floor of 10 below log-normal and Weibull times") {
+  for (const Law& law : {kLaws[0], kLaws[2], kLaws[3]}) {
+    CAPTURE(family_name(law.family));
+    std::vector<double> values = draws(4000, 4, law.draw);
+    double mean = 0;
+    for (double& each : values) mean += (each += 10) / 4000;
+    const FamilyFit fit = fit_family(law.family, true, values);
+    CHECK(fit.shift == doctest::Approx(10).epsilon(0.1 * (mean - 10) / 10));
+    CHECK(fit.aic() < fit_family(law.family, false, values).aic());
+  }
+}
+
+TEST_CASE("p-values: the true law is rejected about as often as it should be, a wrong one always") {
+  int rejected = 0;
+  for (std::uint64_t trial = 0; trial < 40; ++trial) {
+    const std::vector<double> values = draws(100, 100 + trial, kLaws[0].draw);
+    const Goodness right = goodness(fit_family(Family::lognormal, false, values), values, 60, trial);
+    rejected += right.ks_p < 0.1;
+    CHECK(right.anderson_darling_p > 0);
+    if (trial >= 5) continue;
+    const Goodness wrong = goodness(fit_family(Family::exponential, false, values), values, 60, trial);
+    CHECK(wrong.ks_p < 0.05);
+    CHECK(wrong.anderson_darling_p < 0.05);
+  }
+  CHECK(rejected <= 10);  // of 40 at 0.1: 4 expected, above 10 with probability 0.0015
+}
+
+TEST_CASE("where times have two modes none fits, and the measured quantiles are kept") {
+  const std::vector<double> values =
+      draws(600, 5, [](Stream& s) { return (s.uniform() < 0.5 ? 1 : 2) + 0.02 * s.normal(); });
+  const FamilyChoice choice = choose_family(values, 60, 1);
+  CHECK(choice.none_fits);
+  CHECK(choice.quantiles.size() == 65);
+  CHECK(choice.quantiles[16] == doctest::Approx(1).epsilon(0.05));
+  CHECK(choice.quantiles[48] == doctest::Approx(2).epsilon(0.05));
+}
+
+TEST_CASE("a series is thinned to where its correlation is below a tenth") {
+  // AR(1) of 0.8: 0.8^10 = 0.107, 0.8^11 = 0.086.
+  std::vector<std::vector<double>> series(8);
+  Stream stream({6, Purpose::algorithm, 0, 0});
+  for (auto& each : series)
+    for (double z = stream.normal(); each.size() < 5000; z = 0.8 * z + 0.6 * stream.normal())
+      each.push_back(z);
+  const std::size_t lag = thinning_lag(series);
+  CHECK(lag >= 9);
+  CHECK(lag <= 12);
+  CHECK(thinned({{1, 2, 3, 4, 5}, {6, 7, 8}}, 2) == std::vector<double>{1, 3, 5, 6, 8});
+}
+
+TEST_CASE("what has no likelihood is refused") {
+  CHECK_THROWS_AS(fit_family(Family::gamma, false, std::vector<double>{1, 2}), std::invalid_argument);
+  CHECK_THROWS_AS(fit_family(Family::gamma, false, std::vector<double>{1, 2, 0}), std::invalid_argument);
+  CHECK_THROWS_AS(fit_family(Family::gamma, false, std::vector<double>{1, 2, -1}), std::invalid_argument);
+  CHECK_THROWS_AS(fit_family(Family::gamma, true, std::vector<double>{2, 2, 2}), std::invalid_argument);
+  CHECK_THROWS_AS(
+      fit_family(Family::gamma, true, std::vector<double>{2, 3, std::numeric_limits<double>::infinity()}),
+      std::invalid_argument);
+}
+
+// What a straggler fit is made of, against the same by matrices.
+
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+MatrixXd covariance(const Chain& chain, int n) {
+  MatrixXd all(n, n);
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) all(i, j) = chain.variance * std::pow(chain.rho, std::abs(i - j));
+  return all;
+}
+
+std::string refusal(const std::vector<WorkerStep>& rows) {
+  try {
+    step_table(rows);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the covariance that few steps have is the kernel between two centring matrices") {
+  const int n = 17;
+  for (const double rho : {0.0, 0.5, 0.95}) {
+    const MatrixXd centre = MatrixXd::Identity(n, n) - MatrixXd::Constant(n, n, 1.0 / n);
+    const MatrixXd centred = centre * covariance({1, rho}, n) * centre;
+    const std::vector<double> expected = expected_covariance(rho, n, 10);
+    for (int lag = 0; lag <= 10; ++lag) {
+      CAPTURE(lag);
+      const double mean = centred.diagonal(lag).mean();
+      CHECK(expected[static_cast<std::size_t>(lag)] == doctest::Approx(mean).epsilon(1e-10));
+    }
+    CHECK(mean_variance(rho, n) == doctest::Approx(covariance({1, rho}, n).mean()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("smoothing is the conditional mean of a Gaussian vector") {
+  const int n = 30;
+  const Chain wanted{0.7, 0.3}, other{1.3, 0.9};
+  Stream stream({1, Purpose::algorithm, 0, 0});
+  std::vector<double> sum;
+  for (int i = 0; i < n; ++i) sum.push_back(stream.normal());
+  const VectorXd seen = VectorXd::Map(sum.data(), n);
+  const VectorXd expected =
+      covariance(wanted, n) * (covariance(wanted, n) + covariance(other, n)).ldlt().solve(seen);
+  const std::vector<double> got = smoothed(sum, wanted, other);
+  for (int i = 0; i < n; ++i)
+    CHECK(got[static_cast<std::size_t>(i)] == doctest::Approx(expected[i]).epsilon(1e-9));
+}
+
+TEST_CASE("covariances: own and between workers, by hand") {
+  // Centred: -1 1 -1 1 and 1 -1 1 -1. Own at lag 0: 1, at lag 1: -1; between them the opposite.
+  const Covariances of = covariances({{0, 2, 0, 2}, {3, 1, 3, 1}}, 1);
+  CHECK(of.own[0] == std::vector<double>{1, -1});
+  CHECK(of.cross == std::vector<double>{-1, 1});
+  CHECK(covariances({{0, 2, 0, 2}}, 1).cross == std::vector<double>{0, 0});
+}
+
+TEST_CASE("a table has the steps of all workers, in order; rows of others are counted") {
+  const StepTable table =
+      step_table(std::vector<WorkerStep>{{4, 9, 0.5}, {2, 9, 0.25}, {2, 7, 1}, {4, 7, 2}, {4, 8, 3}});
+  CHECK(table.workers == std::vector<int>{2, 4});
+  CHECK(table.steps == std::vector<std::uint64_t>{7, 9});
+  CHECK(table.times_s == std::vector<std::vector<double>>{{1, 0.25}, {2, 0.5}});
+  CHECK(table.dropped == 1);
+  CHECK(part(table, 1, 1).times_s == std::vector<std::vector<double>>{{0.25}, {0.5}});
+  CHECK(step_table({}).workers.empty());
+  CHECK(refusal({{1, 2, 0.0}}) == "worker 1 has a time of 0 s in step 2: times must be above 0");
+  CHECK(refusal({{1, 2, -1.5}}) == "worker 1 has a time of -1.5 s in step 2: times must be above 0");
+  CHECK(refusal({{1, 2, NAN}}) == "worker 1 has a time of nan s in step 2: times must be above 0");
+  CHECK(refusal({{1, 2, 1}, {1, 2, 1}}) == "worker 1 has step 2 twice");
 }
 
 }  // namespace simsgd::test::calibration_straggler_fit

@@ -1,7 +1,12 @@
 // What kernels take on a device, by hand.
-#include "sim/cluster/kernels.hpp"
-
 #include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "sim/base/errors.hpp"
+#include "sim/base/log_interpolation.hpp"
+#include "sim/cluster/kernels.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::cluster_kernels {
 
@@ -175,6 +180,246 @@ TEST_CASE("laws are told with the device's numbers, and what is unknown as such"
     CHECK(kernels[i].law == laws[i]);
     CHECK(!kernels[i].samples.empty());
   }
+}
+
+// Tables of measured products and selections: on, between and beyond their entries, against numbers by hand
+// and a device that follows a known law.
+
+namespace {
+
+/// 1 TFLOP/s of which products reach half, 1 TB/s.
+Device one_tera_of_products() {
+  Device device;
+  device.name = "D";
+  device.peak_flops = 1e12;
+  device.gemm.efficiency = 0.5;
+  device.memory_Bps = 1e12;
+  return device;
+}
+
+GemmSize square(double n) { return {.m = n, .n = n, .k = n}; }
+
+/// Squares of 100 at 0.1 Tflop/s, of 1000 at 0.4 Tflop/s.
+Device two_squares() {
+  Device device = one_tera_of_products();
+  device.gemm.times = {{100, 100, 100, 2e6 / 0.1e12}, {1000, 1000, 1000, 2e9 / 0.4e12}};
+  return device;
+}
+
+std::string error_of(const Device& device) {
+  return refusal_of<ParameterError>([&] { check_tables(device); });
+}
+
+/// A device of another making: rates that grow with size and suffer from thinness.
+double true_gemm_s(double m, double n, double k) {
+  const double flop = 2 * m * n * k, bytes = 4 * (m * k + k * n + m * n);
+  return flop / 0.8e12 + bytes / 0.9e12 + 4e-6;
+}
+
+}  // namespace
+
+TEST_CASE("between points a power law; outside it goes on or is refused, and ends are met to a rounding") {
+  const LogPoint square[] = {{1, 1}, {10, 100}, {1000, 2e4}};  // x^2, then x^(ln 200 / ln 100)
+  for (const Outside outside : {Outside::continued, Outside::refused}) {
+    CHECK(*log_interpolated(square, 3, outside) == exactly(9));
+    CHECK(*log_interpolated(square, 10, outside) == 100);
+    CHECK(*log_interpolated(square, 100, outside) == exactly(100 * std::sqrt(200.0)));
+    CHECK(*log_interpolated(square, 1 - 1e-14, outside) == 1);
+    CHECK(*log_interpolated(square, 1000 * (1 + 1e-14), outside) == 2e4);
+  }
+  CHECK(*log_interpolated(square, 0.5, Outside::continued) == exactly(0.25));
+  CHECK(*log_interpolated(square, 1e5, Outside::continued) == exactly(4e6));
+  for (const double x : {0.5, 1001.0}) CHECK(!log_interpolated(square, x, Outside::refused));
+  // One point; and zeros, which have no logarithm.
+  CHECK(*log_interpolated(std::span(square, 1), 7, Outside::continued) == 1);
+  CHECK(!log_interpolated(std::span(square, 1), 7, Outside::refused));
+  const LogPoint zero[] = {{0, 2}, {10, 4}};
+  CHECK(*log_interpolated(zero, 5, Outside::refused) == exactly(3));
+  CHECK(*log_interpolated(zero, 0, Outside::refused) == 2);
+}
+
+TEST_CASE("a product that was measured takes what was measured, and its transpose too") {
+  Device device = one_tera_of_products();
+  device.gemm.times = {{64, 64, 64, 5e-6}, {512, 4, 512, 7e-6}, {512, 512, 512, 9e-4}, {2048, 8, 4096, 2e-3}};
+  for (const GemmKernel::Time& time : device.gemm.times) {
+    const double m = time.m, n = time.n, k = time.k;
+    CHECK(gemm_s(device, {.m = m, .n = n, .k = k}) == exactly(time.seconds));
+    CHECK(gemm_s(device, {.m = n, .n = m, .k = k}) == exactly(time.seconds));
+    CHECK(is_measured(device, GemmSize{.m = n, .n = m, .k = k}));
+  }
+}
+
+TEST_CASE("between two squares the time is a line through both on logarithmic scales, by FLOPs") {
+  const Device device = two_squares();
+  // 20 us and 5 ms: 250 times the time for 1000 times the FLOPs. n = 100 sqrt(10) lies half way.
+  CHECK(gemm_s(device, square(100 * std::sqrt(10.0))) == exactly(20e-6 * std::sqrt(250.0)));
+  double before = 0;
+  for (double n = 100; n <= 1000; n *= 1.07) {
+    CAPTURE(n);
+    CHECK(gemm_s(device, square(n)) > before);
+    before = gemm_s(device, square(n));
+  }
+}
+
+TEST_CASE("beyond the squares a product takes the roofline, scaled to the nearest of them") {
+  const Device device = two_squares();
+  // 2000: 8 times the FLOPs of 1000; 50: an eighth of those of 100.
+  CHECK(gemm_s(device, square(2000)) == exactly(8 * 5e-3));
+  CHECK(gemm_s(device, square(50)) == exactly(20e-6 / 8));
+  // Thin: 1000 x 4 x 1000 is 25 times less than the nearest shape inside, 1000 x 100 x 1000, half way
+  // (2/3 of the logarithm of 1000) between rates of 0.1 and 0.4 Tflop/s.
+  const double rate = 0.1e12 * std::pow(4.0, 2.0 / 3);
+  CHECK(gemm_s(device, {.m = 1000, .n = 4, .k = 1000}) == exactly(2 * 4e6 / rate));
+  CHECK(beyond_table(device, square(100)) == "");
+  CHECK(beyond_table(device, square(1000)) == "");
+  for (const GemmSize& size : {square(99), square(1001), GemmSize{.m = 1000, .n = 4, .k = 1000}})
+    CHECK(
+        beyond_table(device, size) ==
+        "products of matrices of sizes beyond those in \"gemm.times\" of device D are scaled from its nearest edge");
+  CHECK(beyond_table(one_tera_of_products(), square(99)) == "");  // there is no table
+}
+
+TEST_CASE("without a peak the rate of the nearest edge holds beyond the table") {
+  Device device = two_squares();
+  device.peak_flops = 0;
+  CHECK(gemm_s(device, square(2000)) == exactly(8 * 5e-3));
+  CHECK(gemm_s(device, square(100)) == exactly(20e-6));
+}
+
+TEST_CASE("a single product gives its rate to all others, and of equal FLOPs the nearer shape decides") {
+  Device device = one_tera_of_products();
+  device.gemm.times = {{10, 20, 30, 1e-6}};
+  CHECK(gemm_s(device, {.m = 20, .n = 10, .k = 30}) == exactly(1e-6));
+  CHECK(gemm_s(device, {.m = 100, .n = 200, .k = 300}) == exactly(1e-3));
+  CHECK(gemm_s(device, {.m = 0, .n = 20, .k = 30}) == 0);
+  device.gemm.times = {{64, 64, 1, 1e-6}, {16, 16, 16, 3e-6}, {64, 64, 64, 64e-6}};  // two of 8192 FLOPs
+  CHECK(gemm_s(device, {.m = 16, .n = 16, .k = 16}) == exactly(3e-6));
+  CHECK(gemm_s(device, {.m = 64, .n = 64, .k = 1}) == exactly(1e-6));
+  CHECK(gemm_s(device, {.m = 32, .n = 16, .k = 8}) == exactly(3e-6));
+  CHECK(gemm_s(device, {.m = 64, .n = 42.0 + 2.0 / 3, .k = 1.5}) == exactly(1e-6));
+}
+
+TEST_CASE("a table of every fourth size of a device predicts the sizes between them") {
+  Device device = one_tera_of_products();
+  for (const int n : {4, 64, 1024})
+    for (const int m : {64, 256, 1024, 4096})
+      for (const int k : {64, 256, 1024, 4096})
+        if (m >= n) device.gemm.times.push_back({m, n, k, true_gemm_s(m, n, k)});
+  std::sort(device.gemm.times.begin(), device.gemm.times.end(),
+            [](const auto& a, const auto& b) { return 1.0 * a.m * a.n * a.k < 1.0 * b.m * b.n * b.k; });
+  CHECK(error_of(device) == "");
+  Device by_flop = one_tera_of_products();
+  by_flop.gemm.efficiency = 0.8;  // the peak that it has
+  double worst = 0, sum = 0, roofline = 0;
+  int count = 0;
+  for (const double n : {4.0, 16.0, 64.0, 256.0, 1024.0})
+    for (const double m : {128.0, 512.0, 2048.0})
+      for (const double k : {128.0, 512.0, 2048.0}) {
+        if (m < n) continue;
+        CHECK(is_measured(device, GemmSize{.m = m, .n = n, .k = k}));
+        const double truth = std::log(true_gemm_s(m, n, k));
+        const double error = std::abs(std::log(gemm_s(device, {.m = m, .n = n, .k = k})) - truth);
+        roofline += std::abs(std::log(gemm_s(by_flop, {.m = m, .n = n, .k = k})) - truth);
+        worst = std::max(worst, error);
+        sum += error;
+        ++count;
+      }
+  MESSAGE("mean and worst |log ratio|: " << sum / count << ", " << worst << "; roofline "
+                                         << roofline / count);
+  CHECK(sum < 0.35 * roofline);
+}
+
+TEST_CASE("with the memory's side of the roofline a thin product takes the pass over its matrices") {
+  Device device = one_tera_of_products();
+  device.gemm.memory_bound = true;
+  // 1000 x 4 x 1000: 8 Mflop at 0.5 Tflop/s are 16 us; 4 (10^6 + 4000 + 4000) bytes at 1 TB/s 4.032 us.
+  CHECK(gemm_s(device, {.m = 1000, .n = 4, .k = 1000}) == exactly(16e-6));
+  CHECK(gemm_s(device, {.m = 1000, .n = 1, .k = 1000}) == exactly(4.008e-6));  // 4 us of FLOPs
+  device.launch_s = 5e-6;
+  CHECK(gemm_s(device, {.m = 1000, .n = 4, .k = 1000}) == exactly(21e-6));
+  // A square table, and a product of rank 1 beyond it: by the ratio of rooflines, 9.008 to 10 us + 5 us.
+  device.gemm.times = {{1000, 100, 1000, 1e-3}};
+  CHECK(gemm_s(device, {.m = 1000, .n = 1, .k = 1000}) == exactly(1e-3 * 9.008 / 405));
+}
+
+TEST_CASE(
+    "choices of one density: on, between and beyond measurements, whatever k where none has a density") {
+  Device device = one_tera_of_products();
+  device.selection_times = {{1024, {}, 1e-6}, {1048576, {}, 1e-3}};
+  CHECK(select_s(device, {.k = 1, .n = 1024}) == exactly(1e-6));
+  CHECK(select_s(device, {.k = 700, .n = 1024}) == exactly(1e-6));
+  CHECK(select_s(device, {.k = 1, .n = 1048576}) == exactly(1e-3));
+  CHECK(select_s(device, {.k = 1, .n = 32768}) == exactly(std::sqrt(1e-9)));
+  CHECK(is_measured(device, SelectSize{.k = 1, .n = 32768}));
+  // Beyond by n log2 n: 2^21 x 21 over 2^20 x 20; 2^9 x 9 over 2^10 x 10.
+  CHECK(select_s(device, {.k = 1, .n = 2097152}) == exactly(2.1e-3));
+  CHECK(select_s(device, {.k = 1, .n = 512}) == exactly(0.45e-6));
+  CHECK(select_s(device, {.k = 1, .n = 1}) == 0);
+  CHECK(beyond_table(device, SelectSize{.k = 1, .n = 32768}) == "");
+  CHECK(
+      beyond_table(device, SelectSize{.k = 1, .n = 512}) ==
+      "choices of the top k of sizes beyond those in \"selection_times\" of device D are scaled from its nearest edge");
+}
+
+TEST_CASE("between two densities a choice takes a mean of both on logarithmic scales") {
+  Device device = one_tera_of_products();
+  device.selection_times = {
+      {1000, 0.001, 1e-6}, {100000, 0.001, 1e-4}, {1000, 0.1, 4e-6}, {100000, 0.1, 9e-4}};
+  CHECK(select_s(device, {.k = 1, .n = 1000}) == exactly(1e-6));
+  CHECK(select_s(device, {.k = 100, .n = 1000}) == exactly(4e-6));
+  CHECK(select_s(device, {.k = 10, .n = 1000}) == exactly(2e-6));      // half way: sqrt(1 x 4)
+  CHECK(select_s(device, {.k = 1000, .n = 100000}) == exactly(3e-4));  // sqrt(1 x 9)
+  CHECK(select_s(device, {.k = 500, .n = 1000}) == exactly(4e-6));     // denser than all
+  CHECK(is_measured(device, SelectSize{.k = 10, .n = 1000}));
+  CHECK(!is_measured(device, SelectSize{.k = 500, .n = 1000}));
+  CHECK(!is_measured(device, SelectSize{.k = 10, .n = 999}));
+  double before = 0;
+  for (double k = 10; k <= 1000; k *= 1.1) {
+    CHECK(select_s(device, {.k = k, .n = 10000}) >= before);
+    before = select_s(device, {.k = k, .n = 10000});
+  }
+}
+
+TEST_CASE("a table known, an efficiency and a constant need not be") {
+  Device device;
+  CHECK(unknown_costs(device, DeviceKernel::select).size() == 1);
+  device.gemm.times = {{1, 1, 1, 1e-6}};
+  device.selection_times = {{2, {}, 1e-6}};
+  CHECK(unknown_costs(device, DeviceKernel::gemm).empty());
+  CHECK(unknown_costs(device, DeviceKernel::select).empty());
+  const auto kernels = describe_kernels(device);
+  CHECK(kernels[0].law == "table of 1 measured time, by shape and FLOPs");
+  CHECK(kernels[2].law == "table of 1 measured time, by density and n");
+}
+
+TEST_CASE("tables that cannot be read off are refused in words") {
+  Device device;
+  device.gemm.times = {{8, 8, 8, 1}, {4, 8, 8, 1}};
+  CHECK(
+      error_of(device) ==
+      "/gemm/times/1: takes fewer FLOPs than the one before it. Sort the measurements by 2 m n k, in ascending order");
+  device.gemm.times = {{8, 4, 8, 1}, {4, 8, 8, 2}};
+  CHECK(
+      error_of(device) ==
+      "/gemm/times/1: has the size of entry 0. Keep one of the two, or their median; a product takes as long as its transpose");
+  device.gemm.times = {{8, 4, 8, 1}, {16, 4, 4, 2}};  // as many FLOPs, another shape
+  CHECK(error_of(device) == "");
+  device.selection_times = {{10, 0.1, 1}, {20, {}, 1}};
+  CHECK(
+      error_of(device) ==
+      "/selection_times/1: lacks the density that others have. Give \"density\" in all measurements or in none");
+  device.selection_times = {{10, {}, 1}, {20, 0.1, 1}};
+  CHECK(
+      error_of(device) ==
+      "/selection_times/1: has a density, unlike the one before it. Give \"density\" in all measurements or in none");
+  const std::string order =
+      "/selection_times/1: does not follow the one before it. Sort the measurements by density, and by entries within a density, in ascending order";
+  device.selection_times = {{10, {}, 1}, {10, {}, 2}};
+  CHECK(error_of(device) == order);
+  device.selection_times = {{10, 0.2, 1}, {20, 0.1, 1}};
+  CHECK(error_of(device) == order);
+  device.selection_times = {{20, 0.1, 1}, {10, 0.2, 1}};
+  CHECK(error_of(device) == "");
 }
 
 }  // namespace simsgd::test::cluster_kernels

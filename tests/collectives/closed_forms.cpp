@@ -1,9 +1,14 @@
 // Times of schedules on dedicated, equal links against their closed forms, written out by hand.
 #include <doctest/doctest.h>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "naive.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::collectives_closed_forms {
@@ -160,6 +165,249 @@ TEST_CASE("gTop-k's dense column: 1 Gb/s Ethernet of 0.436 ms, 25 * 2^20 element
     CHECK(fmt::format("{:.1f}", plan.dedicated_time_s() * 1e3) == printed_ms);
     CHECK(plan.choose(Fidelity::automatic, false).fidelity == Fidelity::closed);
   }
+}
+
+// Laws of the recurrence, for every schedule: it is monotone and homogeneous (a linear map of max-plus
+// algebra), and symmetric where the network is.
+
+namespace {
+
+constexpr double kRounding = 1e-13;  // relative to the latest end
+
+/// Calls `check(plan maker, ranks)` for every schedule on a few numbers of ranks.
+template <class Body>
+void for_each_schedule(const Body& body) {
+  for (const SchedulePlugin& plugin : schedule_plugins()) {
+    for (const int ranks : {2, 5, 8, 12}) {
+      if (plugin.info.name == "recursive_halving" && power_of_two_below(ranks) != ranks) continue;
+      CAPTURE(op_name(plugin.op));
+      CAPTURE(plugin.info.name);
+      CAPTURE(ranks);
+      body([&plugin](const Cluster& cluster) { return plan_of(plugin.op, plugin.info.name, 1e6, cluster); },
+           ranks);
+    }
+  }
+}
+
+bool nowhere_earlier(const std::vector<double>& later, const std::vector<double>& earlier) {
+  const double tolerance = kRounding * *std::max_element(later.begin(), later.end());
+  for (std::size_t i = 0; i < later.size(); ++i)
+    if (later[i] < earlier[i] - tolerance) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("more bandwidth or less latency on any link never makes any rank later") {
+  for_each_schedule([](const auto& plan_on, int ranks) {
+    const Cluster cluster = uneven_star(ranks, 5);
+    const std::vector<double> arrivals = spread(ranks, 1e-4, 20);
+    const std::vector<double> ends = ends_of(plan_on(cluster), arrivals);
+    for (std::size_t link = 0; link < cluster.network.links.size(); link += 2) {
+      CAPTURE(link);
+      Cluster faster = cluster;
+      faster.network.links[link].bandwidth_Bps *= 1.7;
+      CHECK(nowhere_earlier(ends, ends_of(plan_on(faster), arrivals)));
+      Cluster sooner = cluster;
+      sooner.network.links[link].latency_s *= 0.3;
+      CHECK(nowhere_earlier(ends, ends_of(plan_on(sooner), arrivals)));
+    }
+  });
+}
+
+TEST_CASE("delaying one arrival never makes anyone earlier") {
+  for_each_schedule([](const auto& plan_on, int ranks) {
+    const Plan plan = plan_on(uneven_star(ranks, 6));
+    const std::vector<double> arrivals = spread(ranks, 1e-4, 21);
+    const std::vector<double> ends = ends_of(plan, arrivals);
+    for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+      CAPTURE(rank);
+      std::vector<double> delayed = arrivals;
+      delayed[rank] += 1e-3;
+      const std::vector<double> after = ends_of(plan, delayed);
+      CHECK(nowhere_earlier(after, ends));
+      // And nobody is delayed by more than the latecomer was.
+      std::vector<double> shifted = ends;
+      for (double& end : shifted) end += 1e-3;
+      CHECK(nowhere_earlier(shifted, after));
+    }
+  });
+}
+
+TEST_CASE("shifting all arrivals by d shifts all ends by d, also with jitter") {
+  const JitterTable table(lognormal(2e-6, 1.0));
+  const JitterDraws draws{&table, 3, 1, 4};
+  for_each_schedule([&](const auto& plan_on, int ranks) {
+    const Plan plan = plan_on(uneven_star(ranks, 7));
+    const std::vector<double> arrivals = spread(ranks, 1e-4, 22);
+    for (const double shift : {1e-6, 0.125, 3.0}) {
+      std::vector<double> shifted = arrivals;
+      for (double& arrival : shifted) arrival += shift;
+      for (const JitterDraws* jitter : {static_cast<const JitterDraws*>(nullptr), &draws}) {
+        std::vector<double> ends = ends_of(plan, arrivals, jitter);
+        for (double& end : ends) end += shift;
+        CHECK(worst_difference(ends_of(plan, shifted, jitter), ends) < kRounding);
+      }
+    }
+  });
+}
+
+TEST_CASE("ends are the maximum over who came last: the recurrence is linear in max-plus algebra") {
+  for_each_schedule([](const auto& plan_on, int ranks) {
+    const Plan plan = plan_on(uneven_star(ranks, 8));
+    const std::vector<double> a = spread(ranks, 1e-3, 23), b = spread(ranks, 1e-3, 24);
+    const auto larger = [](const std::vector<double>& x, const std::vector<double>& y) {
+      std::vector<double> both;
+      for (std::size_t i = 0; i < x.size(); ++i) both.push_back(std::max(x[i], y[i]));
+      return both;
+    };
+    CHECK(worst_difference(ends_of(plan, larger(a, b)), larger(ends_of(plan, a), ends_of(plan, b))) <
+          kRounding);
+  });
+}
+
+TEST_CASE("on equal links a schedule that ends together ends T after the last arrival, at every rank") {
+  for_each_schedule([](const auto& plan_on, int ranks) {
+    const Plan plan = plan_on(star(ranks));
+    const std::vector<double> arrivals = spread(ranks, 1e-3, 25);
+    const double last = *std::max_element(arrivals.begin(), arrivals.end());
+    const std::vector<double> ends = ends_of(plan, arrivals);
+    CHECK(*std::max_element(ends.begin(), ends.end()) <= (last + plan.dedicated_time_s()) * (1 + kRounding));
+    if (!plan.schedule().ends_together) return;
+    std::vector<double> closed;
+    plan.ends_by_closed_form(arrivals, closed);
+    CHECK(worst_difference(ends, closed) < kRounding);
+    for (const double end : ends) CHECK(std::fabs(end - last - plan.dedicated_time_s()) < kRounding * end);
+  });
+}
+
+TEST_CASE("no rank ends before its own messages could have passed, nor after everything done in turn") {
+  for_each_schedule([](const auto& plan_on, int ranks) {
+    const Plan plan = plan_on(uneven_star(ranks, 9));
+    const std::vector<double> arrivals = spread(ranks, 1e-3, 26);
+    const double last = *std::max_element(arrivals.begin(), arrivals.end());
+    const std::vector<double> ends = ends_of(plan, arrivals);
+    double slowest = 0;
+    std::vector<double> own(arrivals);
+    for (std::size_t s = 0; s < plan.stages(); ++s) {
+      const Stage& stage = plan.schedule().stages[s];
+      double most = 0;
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (stage.to[i] < 0) continue;
+        own[i] += stage.repeat * plan.stage(s).message_s(i);
+        most = std::max(most, plan.stage(s).message_s(i));
+      }
+      slowest += stage.repeat * most;
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      CHECK(ends[i] >= own[i] * (1 - kRounding));
+      CHECK(ends[i] <= (last + slowest) * (1 + kRounding));
+    }
+  });
+}
+
+TEST_CASE("turning equal ranks of a ring around the ring turns their ends") {
+  const Plan plan = plan_of(CollectiveOp::all_gather, "ring", 1e6, star(7));
+  std::vector<double> arrivals = spread(7, 1e-3, 27);
+  std::vector<double> ends = ends_of(plan, arrivals);
+  std::rotate(arrivals.begin(), arrivals.begin() + 3, arrivals.end());
+  std::rotate(ends.begin(), ends.begin() + 3, ends.end());
+  CHECK(ends_of(plan, arrivals) == ends);
+}
+
+// What a plan says of links and bytes: who carries how much, where messages meet, and the estimate that
+// shares links evenly.
+
+namespace {
+
+std::map<std::string, double> bytes_by_name(const Plan& plan, const Cluster& cluster) {
+  std::map<std::string, double> bytes;
+  for (const auto& [id, carried] : plan.link_bytes())
+    bytes[cluster.network.links[static_cast<std::size_t>(id)].name] = carried;
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("in a ring every port carries 2 (P-1)/P m up and as much down") {
+  const Cluster cluster = star(5);
+  const Plan plan = plan_of(Op::all_reduce, "ring", 1e6, cluster);
+  const auto bytes = bytes_by_name(plan, cluster);
+  CHECK(bytes.size() == 10);
+  for (const auto& [name, carried] : bytes) {
+    CAPTURE(name);
+    CHECK(carried == doctest::Approx(2 * 4.0 / 5 * 1e6).epsilon(1e-12));
+  }
+  for (const double sent : plan.bytes_sent())
+    CHECK(sent == doctest::Approx(2 * 4.0 / 5 * 1e6).epsilon(1e-12));
+}
+
+TEST_CASE("in a broadcast among 4 the root sends two vectors, its first child one, the leaves none") {
+  const Cluster cluster = star(4);
+  const Plan plan = plan_of(Op::broadcast, "tree", 1e6, cluster);  // 0 -> 2, 0 -> 1, 2 -> 3
+  CHECK(plan.bytes_sent() == std::vector<double>{2e6, 0, 1e6, 0});
+  const std::map<std::string, double> expected = {{"node0.nic0.up", 2e6},
+                                                  {"node2.nic0.up", 1e6},
+                                                  {"node1.nic0.down", 1e6},
+                                                  {"node2.nic0.down", 1e6},
+                                                  {"node3.nic0.down", 1e6}};
+  CHECK(bytes_by_name(plan, cluster) == expected);
+}
+
+TEST_CASE("a ring through nodes of 4 GPUs loads each NIC with one edge only, NVLink with the others") {
+  const Cluster cluster = make_cluster("star", 2, 4);
+  const Plan plan = plan_of(Op::all_reduce, "ring", 8e6, cluster);  // 14 steps of 1 MB
+  const auto bytes = bytes_by_name(plan, cluster);
+  CHECK(bytes.at("node0.nic0.up") == doctest::Approx(14e6));  // 3 -> 4
+  CHECK(bytes.at("node1.nic0.down") == doctest::Approx(14e6));
+  CHECK(bytes.at("gpu0.up") == doctest::Approx(14e6));  // 0 -> 1
+  CHECK(bytes.count("gpu3.up") == 0);                   // GPU 3 sends out of the node
+  CHECK(plan.sharing().dedicated);
+  CHECK(!plan.sharing().equal_links);
+  CHECK(plan.sharing().most_flows == 1);
+}
+
+TEST_CASE("the rings of a hierarchical all-reduce meet on a single NIC: g messages, a g-th each") {
+  // 2 nodes of 4 GPUs and one NIC, m = 8 MB: 2 MB for each local rank, 1 MB for each node of it.
+  const Cluster cluster = make_cluster("star", 2, 4);
+  const Plan plan = plan_of(Op::all_reduce, "hierarchical", 8e6, cluster);
+  CHECK(!plan.sharing().dedicated);
+  CHECK(plan.sharing().most_flows == 4);
+  CHECK(plan.sharing().equal_links);  // within a stage
+  CHECK(plan.sharing().equal_shares);
+  CHECK(bytes_by_name(plan, cluster).at("node0.nic0.up") == doctest::Approx(4 * 2 * 1e6));
+  const double inside = 3 * (2e-6 + 2e6 / 300e9);
+  CHECK(plan.dedicated_time_s() == doctest::Approx(2 * inside + 2 * (5e-6 + 1e6 / 25e9)).epsilon(1e-12));
+  CHECK(plan.contended_time_s() == doctest::Approx(2 * inside + 2 * (5e-6 + 4 * 1e6 / 25e9)).epsilon(1e-12));
+}
+
+TEST_CASE(
+    "messages of different stages can meet on a link too: it is not dedicated unless one end is always the same") {
+  // Recursive doubling among 2 nodes of 2 GPUs, one NIC: in its second stage 0 -> 2 and 1 -> 3 share it.
+  const Plan doubling = plan_of(Op::all_reduce, "recursive_doubling", 1e6, make_cluster("star", 2, 2));
+  CHECK(doubling.sharing().most_flows == 2);
+  CHECK(!doubling.sharing().dedicated);
+  // A binomial broadcast among 8 nodes in a chain of 5-port switches (4 + 4 nodes): 0 -> 4 alone crosses.
+  const Plan tree = plan_of(Op::broadcast, "tree", 1e6,
+                            make_cluster("switch_tree", 8, 1, 1, {{"shape", "chain"}, {"ports", 5}}));
+  CHECK(tree.sharing().dedicated);
+  // Bruck among them: 4 -> 3 crosses in one stage, 4 -> 2 and 5 -> 3 in the next: never one sender or
+  // receiver.
+  const Plan bruck = plan_of(Op::all_gather, "bruck", 1e6,
+                             make_cluster("switch_tree", 8, 1, 1, {{"shape", "chain"}, {"ports", 5}}));
+  CHECK(!bruck.sharing().dedicated);
+  CHECK(bruck.sharing().most_flows == 4);  // 4..7 -> 0..3
+  CHECK(!bruck.sharing().equal_shares);    // those that stay on their switch get more
+}
+
+TEST_CASE("ranks_per_node: how many neighbours in the group share a node, 0 if that differs") {
+  const Cluster cluster = make_cluster("star", 3, 4);
+  CHECK(ranks_per_node(cluster, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) == 4);
+  CHECK(ranks_per_node(cluster, {0, 1, 4, 5}) == 2);
+  CHECK(ranks_per_node(cluster, {0, 4, 8}) == 1);
+  CHECK(ranks_per_node(cluster, {0, 1, 4}) == 0);
+  CHECK(ranks_per_node(cluster, {0, 1}) == 2);
+  CHECK(ranks_per_node(cluster, {7}) == 1);
 }
 
 }  // namespace simsgd::test::collectives_closed_forms

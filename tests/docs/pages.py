@@ -33,7 +33,7 @@ TRIED = {("CONTRIBUTING.md", "cli/  bench/"): "tests/base/arrows.cpp", ("CONTRIB
          ("docs/howto/network_file.md", "graph two_racks"): "scenarios/networks/two-racks.dot",
          ("docs/howto/torch_profile.md", "measure/torch_profile.py"): "tests/measure/torch_profile.sh",
          ("docs/howto/torch_profile.md", "with simsgd.record"): "tests/python/test_recording.py",
-         ("docs/import.md", "{"): "tests/traces/units.cpp", ("docs/learners.md", '"learner"'): "tests/learn/data_cifar10.cpp",
+         ("docs/import.md", "{"): "tests/traces/tables.cpp", ("docs/learners.md", '"learner"'): "tests/learn/data_files.cpp",
          ("docs/python.md", "./setup.sh python"): "tests/python/wheel.sh", ("docs/python.md", "import simsgd"): "tests/python/test_package.py",
          ("docs/python.md", "run.ask"): "tests/python/test_package.py", ("docs/python.md", "study = "): "tests/python/test_package.py",
          ("docs/python.md", "gradient, seen"): "tests/python/test_roles.py", ("docs/python.md", "with simsgd.record"): "tests/python/test_recording.py",

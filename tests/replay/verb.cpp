@@ -3,7 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/replay/replay.hpp"
 #include "analysis/replay/report.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/random.hpp"
 #include "tests/cli/scratch.hpp"
 #include "tests/replay/pipeline_model.hpp"
 
@@ -130,6 +133,117 @@ TEST_CASE("a job that is read in pieces of a step is the same job as one that is
   pieces.ideal = whole.ideal = false;
   pieces.workers = whole.workers = 12;
   CHECK(document(pieces, text) == document(whole, text));
+}
+
+// Files that are not a table or timeline of operations, or a broken one: an error that says where, or a
+// warning that is counted; never a crash.
+
+namespace {
+
+const std::string kRow = "0,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n";
+
+std::string problem(const std::string& text) {
+  try {
+    make_graph(read_recorded_job("f", text));
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+std::string event(const std::string& rest) {
+  return R"({"ph":"X","name":"forward-compute","pid":0,"tid":0,)" + rest + "}";
+}
+const std::string kNames =
+    R"({"ph":"M","name":"thread_name","pid":0,"tid":0,"args":{"name":"PP rank 0, TP rank 0, compute"}})";
+
+}  // namespace
+
+TEST_CASE("an event of negative length, and a step that a worker has twice, are counted and left out") {
+  const std::string thread = ",\"PP0, TP0, compute\",forward-compute,";
+  const RecordedJob job =
+      read_recorded_job("f", kColumns + kRow + "0" + thread + "1,1,20,-5\n" +              // line 3
+                                 "0" + thread + "2,0,100,9\n0" + thread + "2,0,120,9\n" +  // lines 4 and 5
+                                 "0" + thread + "2,1,140,9\n0" + thread + "3,0,200,9\n");
+  CHECK(job.ignored == std::map<std::string, std::size_t>{{"events of negative length, skipped", 1},
+                                                          {"steps that a worker did twice, left out", 1}});
+  CHECK(job.operations.size() == 2);  // of steps 1 and 3
+  CHECK(make_graph(job).steps.size() == 2);
+  CHECK(
+      ConfigError(job.skipped).what() ==
+      std::string(
+          "f: line 3 ends before it begins. Found: -5. Give microseconds from 0, below 2^53.\n"
+          "f: line 5 is the same operation as line 4. Found: forward-compute of micro-batch 0, chunk 0, in step 2 of replica 0, stage 0, slice 0. Give each once in a step."));
+}
+
+TEST_CASE("a worker without operations, an operation that is there twice") {
+  CHECK(
+      problem(kColumns + kRow + "2,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n") ==
+      "f: lacks the operations of a worker. Found: replica 1, stage 0, slice 0. Give all 3 workers of the 3 x 1 x 1 replicas, stages and slices that it names, each with its operations.");
+  CHECK(
+      problem(kColumns + kRow + "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n") ==
+      "f: line 3 is the same operation as line 2. Found: forward-compute of micro-batch 0, chunk 0, in step 1 of replica 0, stage 0, slice 0. Give each once in a step.");
+  // Another step of one worker alone is not a step.
+  const RecordedJob job =
+      read_recorded_job("f", kColumns + kRow + "1,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n" +
+                                 "1,\"PP0, TP0, compute\",forward-compute,2,0,0,10\n");
+  const Graph graph = make_graph(job);
+  CHECK(graph.steps.size() == 1);
+  CHECK(graph.warnings.at("steps without operations of every worker, left out") == 1);
+}
+
+TEST_CASE("half a timeline, other people's events, bytes that are not UTF-8") {
+  const std::string good =
+      "[" + kNames + "," + event(R"("ts":1.5,"dur":2,"args":{"step":3,"mb_id":0,"model_chunk":0})") + "]";
+  CHECK(problem(good) == "");
+  CHECK(problem("{\"other\": [1], \"traceEvents\": " + good + "}") == "");
+  CHECK(problem(good.substr(0, good.size() - 9)).find("The file ends too early: copy or write it again.") !=
+        std::string::npos);
+  const RecordedJob mended = read_recorded_job("f", "[{\"note\":\"\xff\xfe\"}," + good.substr(1));
+  CHECK(mended.operations.size() == 1);
+  CHECK(mended.ignored.at("bytes that are control characters or not UTF-8, replaced") == 2);
+  CHECK(problem("{\"a\": 1}") == "f: has no list of events. Give it as \"traceEvents\".");
+  CHECK(problem("[1e999]").find("f: holds a number that is too large") == 0);
+  CHECK(problem("[" + event(R"("ts":1,"dur":1,"args":{"step":3})") + "]") ==
+        "f: event 1 has no thread that names stage and lane. Write it as \"PP0, TP0, compute\".");
+  CHECK(problem("[" + kNames + "," + event(R"("ts":1,"dur":-1,"args":{"step":3})") + "]") ==
+        "f: event 2 ends before it begins. Found: -1. Give microseconds from 0, below 2^53.");
+  CHECK(problem("[" + kNames + "," + event(R"("ts":99999999999999999999999,"dur":1,"args":{"step":3})") + "]")
+            .find("f: event 2 has no start time.") == 0);
+  const RecordedJob job =
+      read_recorded_job("f", "[" + kNames + ",{\"ph\":\"C\"},3,[{}]," + event(R"("ts":1,"dur":1,"args":{})") +
+                                 "," + good.substr(1));
+  CHECK(job.operations.size() == 1);
+  CHECK(job.understood.at("names of threads and processes") == 2);
+  CHECK(job.ignored.at("events that are not spans (ph is not X)") == 1);
+  CHECK(job.ignored.at("spans that belong to no step") == 1);
+  CHECK(job.operations[0].start_s == doctest::Approx(1.5e-6).epsilon(1e-12));
+}
+
+TEST_CASE("a table with any byte changed, or cut anywhere, is read or refused") {
+  PipelineJob job;
+  job.stages = 2;
+  job.micro_batches = 1;
+  job.make([](const Instruction&) { return 0.001; }, [](const Instruction&) { return 0.0; });
+  job.run();
+  const std::string table = kColumns + job.rows(1, 0, true);
+  std::string timeline = "[" + kNames;
+  for (int i = 0; i < 4; ++i)
+    timeline += "," + event(fmt::format(R"("ts":{},"dur":5,"args":{{"step":1,"mb_id":{}}})", 10 * i, i));
+  timeline += "]";
+  Stream stream({3, Purpose::algorithm, 0, 0});
+  int read = 0;
+  for (const std::string& text : {table, timeline})
+    for (int trial = 0; trial < 1500; ++trial) {
+      std::string changed = text;
+      if (trial % 3 == 0) changed.resize(stream.below(static_cast<std::uint32_t>(text.size())));
+      for (int i = 0; i < 1 + trial % 4 && !changed.empty(); ++i)
+        changed[stream.below(static_cast<std::uint32_t>(changed.size()))] =
+            trial % 2 == 0 ? static_cast<char>(stream.below(256)) : "0123456789,\"-.PX[]{}"[stream.below(20)];
+      read += problem(changed).empty() ? 1 : 0;
+    }
+  CHECK(read > 100);
+  CHECK(read < 2900);
 }
 
 }  // namespace simsgd::test::replay_verb

@@ -1,10 +1,22 @@
 // The document of a run.
-#include "results/document.hpp"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "results/document.hpp"
+#include "sim/base/quantiles.hpp"
+#include "sim/record.hpp"
+#include "sim/recording/ledger.hpp"
+#include "sim/recording/metrics.hpp"
 #include "tests/scenarios/record.hpp"
 
 namespace simsgd::test::results_document {
@@ -155,6 +167,202 @@ TEST_CASE("every key of a document is documented") {
     CAPTURE(key.pointer);
     CHECK(!key.definition.empty());
   }
+}
+
+// Metrics, against numbers worked out by hand.
+
+using doctest::Approx;
+
+namespace {
+
+std::map<std::string, double> values_of(const RunRecord& record, const Job& job) {
+  std::map<std::string, double> all;
+  for (const MetricValue& each : metric_values(record, job)) all[each.name] = each.value;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every metric has one name, a unit and a definition") {
+  std::set<std::string> names;
+  for (const Metric& metric : metrics()) {
+    CAPTURE(metric.name);
+    CHECK(names.insert(metric.name).second);
+    CHECK(!metric.unit.empty());
+    CHECK(metric.definition.ends_with("."));
+  }
+}
+
+TEST_CASE("the parts of a step sum to it") {
+  const Json scenario = small_scenario();
+  const auto values = values_of(example_record(), job_of(scenario));
+  double sum = 0;
+  for (const ActivityInfo& part : activities()) sum += values.at(activity_metric(part.activity));
+  CHECK(std::fabs(sum / values.at("iteration_time_mean_s") - 1) < 1e-12);
+}
+
+TEST_CASE("times are means over workers, per step") {
+  const auto values = values_of(example_record(), job_of(small_scenario()));
+  // Worker 0: 4 steps, 2 s of computing; worker 1: 2 steps, 2 s.
+  CHECK(values.at("compute_s") == Approx((2.0 / 4 + 2.0 / 2) / 2).epsilon(1e-12));
+  CHECK(values.at("communication_exposed_s") == Approx((0.4 / 4 + 0.2 / 2) / 2).epsilon(1e-12));
+  CHECK(values.at("gradient_communication_exposed_s") == Approx((0.3 / 4 + 0.2 / 2) / 2).epsilon(1e-12));
+  CHECK(values.at("model_communication_exposed_s") == Approx(0.1 / 4 / 2).epsilon(1e-12));
+  CHECK(values.at("gradient_communication_hidden_s") == Approx((0.5 / 4 + 0.0) / 2).epsilon(1e-12));
+  CHECK(values.at("bytes_sent_per_worker_per_step") == Approx((1000.0 / 4 + 1000.0 / 2) / 2).epsilon(1e-12));
+  CHECK(values.at("gradient_bytes_sent_per_worker_per_step") ==
+        Approx((900.0 / 4 + 1000.0 / 2) / 2).epsilon(1e-12));
+  CHECK(values.at("control_bytes_sent_per_worker_per_step") == Approx(100.0 / 4 / 2).epsilon(1e-12));
+}
+
+TEST_CASE("quantiles interpolate between steps") {
+  CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);
+  CHECK(quantile({4, 1, 3, 2}, 0) == 1);
+  CHECK(quantile({4, 1, 3, 2}, 1) == 4);
+  CHECK(quantile({7}, 0.95) == 7);
+  CHECK(median({4, 1, 3, 2}) == 2.5);
+  CHECK(median({4, 1, 3}) == 3);
+  // Of four draws the ends of half of them, at places 1/4 x 5 - 1 and 3/4 x 5 - 1, and never beyond them.
+  CHECK(interval_end({4, 1, 3, 2}, 0.25) == 1.25);
+  CHECK(interval_end({4, 1, 3, 2}, 0.75) == 3.75);
+  CHECK(interval_end({4, 1, 3, 2}, 0.95) == 4);
+  const auto values = values_of(example_record(), job_of(small_scenario()));
+  CHECK(values.at("iteration_time_p50_s") == Approx(0.65).epsilon(1e-12));
+  CHECK(values.at("iteration_time_max_s") == 0.8);
+}
+
+TEST_CASE("the longest step is known though only an even sample of the steps is kept") {
+  // 2^21 + 5 steps of 1 to 2 s; the longest, 7 s, is one that the sample leaves out.
+  StepTimes times;
+  for (int i = 0; i < (1 << 21) + 5; ++i) times.add(i == 1'000'001 ? 7 : 1 + i % 1000 / 1000.0);
+  RunRecord record = example_record();
+  record.step_times_s = times.values();
+  CHECK(record.step_times_s.size() <= 1 << 20);
+  const auto values = values_of(record, job_of(small_scenario()));
+  CHECK(values.at("iteration_time_max_s") == 7);
+  CHECK(values.at("iteration_time_p50_s") == Approx(1.5).epsilon(1e-2));
+  record.step_times_s.clear();
+  CHECK(!values_of(record, job_of(small_scenario())).contains("iteration_time_max_s"));
+}
+
+TEST_CASE("throughput and efficiency") {
+  Json scenario = small_scenario();
+  scenario["workload"]["one_device"] = {
+      {{"device", "D"}, {"batch", 8}, {"samples_per_s", 20}, {"source", "a test"}}};
+  const auto values = values_of(example_record(), job_of(scenario));
+  // 48 samples in 3 s by two workers: 8 per second and worker, of 20 alone.
+  CHECK(values.at("throughput_samples_per_s") == Approx(16).epsilon(1e-12));
+  CHECK(values.at("scaling_efficiency") == Approx(0.4).epsilon(1e-12));
+}
+
+TEST_CASE("cost and energy, where the device has a price and a power") {
+  Json scenario = small_scenario();
+  auto values = values_of(example_record(), job_of(scenario));
+  CHECK(!values.contains("cost_usd"));
+  CHECK(!values.contains("energy_J"));
+  scenario["cluster"]["device"]["price_usd_per_h"] = 3.6;
+  scenario["cluster"]["device"]["busy_power"] = 100;
+  scenario["cluster"]["device"]["idle_power"] = 10;
+  values = values_of(example_record(), job_of(scenario));
+  CHECK(values.at("cost_usd") == Approx(2 * 3 * 3.6 / 3600).epsilon(1e-12));
+  RunRecord between_sites = example_record();
+  between_sites.links[1].price_usd_per_byte = 1e-6;  // of 900 bytes
+  CHECK(values_of(between_sites, job_of(scenario)).at("cost_usd") ==
+        Approx(2 * 3 * 3.6 / 3600 + 900e-6).epsilon(1e-12));
+  // Busy: computing 2 s and straggling 0.1 s each, the first one also selection, factors and inverses; idle
+  // the rest of 3 s.
+  CHECK(values.at("energy_J") == Approx((2.16 + 2.1) * 100 + (0.84 + 0.9) * 10).epsilon(1e-12));
+}
+
+TEST_CASE("learning: final losses, and the first time at the target") {
+  Json scenario = small_scenario();
+  scenario["learner"] = small_learner();
+  auto values = values_of(example_record(), job_of(scenario));
+  CHECK(values.at("train_loss_final") == Approx((2.0 + 1.0 + 0.5) / 3).epsilon(1e-12));
+  CHECK(values.at("test_loss_final") == 0.6);
+  CHECK(values.at("test_accuracy_final") == 0.8);
+  CHECK(values.at("consensus_distance") == 0.01);
+  CHECK(!values.contains("time_to_target_s"));
+  const auto time_to = [&scenario](const std::string& metric, double value, int window = 1) {
+    scenario["target"] = {{"metric", metric}, {"value", value}, {"window", window}};
+    const auto all = values_of(example_record(), job_of(scenario));
+    return all.contains("time_to_target_s") ? all.at("time_to_target_s") : -1;
+  };
+  CHECK(time_to("train_loss", 1.0) == 2.0);
+  CHECK(time_to("train_loss", 1.0, 2) == 3.0);  // (2 + 1) / 2 after two steps, (1 + 0.5) / 2 after three
+  CHECK(time_to("train_loss", 2.0, 4) == -1);
+  CHECK(time_to("test_accuracy", 0.7) == 1.0);
+  CHECK(time_to("test_loss", 0.6) == 3.0);
+  CHECK(time_to("test_accuracy", 0.9) == -1);
+}
+
+TEST_CASE("without a learner there are no metrics of learning, and without ages no staleness") {
+  RunRecord record = example_record();
+  record.evaluations.clear();
+  for (SeriesPoint& point : record.series) point.train_loss = std::nan("");
+  for (WorkerRecord& worker : record.workers) worker.staleness_count = 0;
+  const auto values = values_of(record, job_of(small_scenario()));
+  for (const char* name : {"train_loss_final", "test_loss_final", "test_accuracy_final", "consensus_distance",
+                           "staleness_mean", "staleness_max"}) {
+    CAPTURE(name);
+    CHECK(!values.contains(name));
+  }
+  CHECK(values.at("memory_bytes_per_gpu") == 8080);
+}
+
+TEST_CASE("the last 50 steps count as the end") {
+  Json scenario = small_scenario();
+  scenario["learner"] = small_learner();
+  RunRecord record = example_record();
+  record.series.clear();
+  for (std::uint64_t step = 1; step <= 60; ++step)
+    record.series.push_back({step, 1.0, step <= 10 ? 100.0 : 2.0});
+  CHECK(values_of(record, job_of(scenario)).at("train_loss_final") == 2.0);
+}
+
+TEST_CASE("staleness, events and metrics of plug-ins") {
+  const auto values = values_of(example_record(), job_of(small_scenario()));
+  CHECK(values.at("staleness_mean") == Approx(6.0 / 4).epsilon(1e-12));
+  CHECK(values.at("staleness_max") == 3);
+  CHECK(values.at("events") == 1234);
+  CHECK(values.at("simulated_time_s") == 3);
+  CHECK(values.at("groups_formed") == 5);
+}
+
+// What comes out of a run must not depend on who ran it.
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Lines of the folder's sources that include what the expression matches.
+std::vector<std::string> includes(const std::string& folder, const std::string& what) {
+  const std::regex include(R"(#\s*include\s*")" + what);
+  std::vector<std::string> found;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(SIMSGD_SOURCE_DIR "/" + folder)) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".cpp" && extension != ".hpp") continue;
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);)
+      if (std::regex_search(line, include)) found.push_back(entry.path().filename().string() + ": " + line);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("results/ includes neither the engine nor anything above it") {
+  CHECK(includes("results", "(sim/engine|analysis|cli|measure|bench)/") == std::vector<std::string>{});
+  CHECK(includes("results", "results/").size() > 10);
+}
+
+TEST_CASE("sim/ and scenarios/ do not know what becomes of a record") {
+  for (const char* folder : {"sim", "scenarios"})
+    CHECK(includes(folder, "(results|analysis|cli|measure|bench)/") == std::vector<std::string>{});
+}
+
+TEST_CASE("a real run includes neither the engine nor analysis/") {
+  CHECK(includes("measure", "(sim/engine|analysis|cli|bench)/") == std::vector<std::string>{});
 }
 
 }  // namespace simsgd::test::results_document

@@ -1,9 +1,10 @@
-#include "results/summary.hpp"
-#include "sim/base/field.hpp"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "results/summary.hpp"
+#include "results/text_table.hpp"
+#include "sim/base/field.hpp"
 
 namespace simsgd::test::results_summary {
 
@@ -309,6 +310,67 @@ TEST_CASE("the slowest worker and the busiest link have names, and the network's
   // Of two workers the other one is what the slower is compared with.
   for (const int rank : {1, 0}) run["workers"].erase(static_cast<std::size_t>(rank));
   CHECK(summary_table({column(run)}).find("rank 2, +50 %") != std::string::npos);
+}
+
+TEST_CASE("what an algorithm decided is shown as tables, numbers with separators") {
+  const auto document = OrderedJson::parse(R"({"tables": {"factor_groups": {
+    "columns": ["group", "first", "elements"], "rows": [[1, "A 1", 62348671], [2, "G 54", 0.25]]}}})");
+  CHECK(decided_tables(document) ==
+        "\n"
+        "factor groups (2)\n"
+        "group  first    elements\n"
+        "------------------------\n"
+        "1        A 1  62,348,671\n"
+        "2       G 54        0.25\n");
+}
+
+TEST_CASE("of a long table the first rows are shown, and how many more there are") {
+  OrderedJson document;
+  document["tables"]["t"] = {{"columns", {"n"}}, {"rows", OrderedJson::array()}};
+  for (int row = 1; row <= 20; ++row) document["tables"]["t"]["rows"].push_back(OrderedJson::array({row}));
+  const std::string text = decided_tables(document);
+  CHECK(text.find("\n16\n... and 4 more: --json has them all\n") != std::string::npos);
+  CHECK(text.find("\n17\n") == std::string::npos);
+}
+
+TEST_CASE("nothing is shown of an algorithm that decides nothing") {
+  CHECK(decided_tables(OrderedJson::object()).empty());
+  CHECK(decided_tables({{"tables", OrderedJson::object()}}).empty());
+}
+
+TEST_CASE("columns are as wide as their widest cell, in characters and not in bytes") {
+  const TextTable table{.left = 1, .rows = {{"name", "value"}, {"-"}, {"é", "1"}, {}, {"four", "12"}}};
+  CHECK(table.text() ==
+        "name  value\n"
+        "-----------\n"
+        "é         1\n"
+        "\n"
+        "four     12\n");
+}
+
+TEST_CASE("thousands are separated") {
+  CHECK(grouped(1729.49, 1) == "1,729.5");
+  CHECK(grouped(1234567, 0) == "1,234,567");
+  CHECK(grouped(999.94, 1) == "999.9");
+  CHECK(grouped(-1000, 0) == "-1,000");
+  CHECK(grouped(-0.0, 1) == "0.0");
+}
+
+TEST_CASE("values to be compared share the unit in which the smallest is at least one") {
+  const CommonUnit step = common_time_unit({1.7295, 0.2554});
+  CHECK(step.name == "ms");
+  CHECK(step.show(1.7295) == "1,729.5");
+  CHECK(step.show(0.2554) == "255.4");
+  CHECK(common_time_unit({3459, 511}).name == "min");
+  CHECK(common_time_unit({3459, 90}).name == "s");
+  CHECK(common_time_unit({0, 2e-6}).show(2e-6) == "2.00");
+  CHECK(common_bytes_unit({178899224}).name == "MB");
+  CHECK(common_unit("kWh", 3.6e6, {1720237.9}).show(1720237.9) == "0.478");
+}
+
+TEST_CASE("a value below every unit, and none at all, are still shown") {
+  CHECK(common_time_unit({1e-12}).show(1e-12) == "0.00100");
+  CHECK(common_time_unit({}).show(0) == "0.0");
 }
 
 }  // namespace simsgd::test::results_summary

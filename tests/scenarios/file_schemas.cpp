@@ -20,7 +20,7 @@ std::vector<fs::path> committed_files() {
   std::vector<fs::path> files;
   for (const char* folder : {"/scenarios", "/bench"})
     for (const auto& entry : fs::recursive_directory_iterator(std::string(SIMSGD_SOURCE_DIR) + folder))
-      // Calibrations are not scenarios: tests/calibration/specs.cpp.
+      // Calibrations are not scenarios: tests/calibration/fit.cpp.
       if (entry.path().extension() == ".json" &&
           entry.path().string().find("/calibration/") == std::string::npos &&
           entry.path().string().find("/book/") == std::string::npos)

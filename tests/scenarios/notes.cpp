@@ -1,13 +1,16 @@
 // The full text of every warning that a result carries.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "results/document.hpp"
+#include "sim/base/explain.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/scenarios/record.hpp"
+#include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_notes {
 
@@ -203,6 +206,156 @@ TEST_CASE("a target that lies between two evaluations which are far apart") {
       notes(30).back() ==
       "time_to_target_s is when an evaluation showed the target and may be late by up to 25 %: evaluate more often to know it better");
   CHECK(notes(38).size() + 1 == notes(30).size());
+}
+
+// What a resolved scenario holds: everything.
+
+TEST_CASE("every default is there to be read") {
+  const Json resolved = load(small_scenario()).resolved;
+  CHECK(resolved["name"] == "s");  // of s.json
+  CHECK(resolved["cluster"]["nodes"] == 4);
+  CHECK(resolved["cluster"]["gpus_per_node"] == 1);
+  CHECK(resolved["cluster"]["placement"] == "block");
+  CHECK(resolved["cluster"]["nic"]["count"] == 1);
+  CHECK(resolved["cluster"]["host"] == Json{{"overlap", 0}});  // costs have none: they are unknown
+  CHECK(resolved["workload"]["micro_batches"] == 1);
+  CHECK(resolved["workload"]["compute_factor"] == 1);
+  CHECK(resolved["learner"].is_null());
+  CHECK(resolved["optimizer"] ==
+        Json{{"name", "sgd"},
+             {"learning_rate", 0.1},
+             {"momentum", 0},
+             {"nesterov", false},
+             {"weight_decay", 0},
+             {"schedule", {{"name", "constant"}, {"warmup_steps", 0}, {"warmup_from", 0}}}});
+  Json with_adamw = small_scenario();
+  with_adamw["optimizer"] = {{"name", "adamw"}};
+  CHECK(load(with_adamw).resolved["optimizer"] ==
+        Json{{"name", "adamw"},
+             {"learning_rate", 0.001},
+             {"beta1", 0.9},
+             {"beta2", 0.999},
+             {"epsilon", 1e-8},
+             {"weight_decay", 0.01},
+             {"weight_decay_on", "all"},
+             {"schedule", {{"name", "constant"}, {"warmup_steps", 0}, {"warmup_from", 0}}}});
+  CHECK(resolved["stragglers"] == Json::array());
+  CHECK(resolved["network"]["fidelity"] == "auto");
+  CHECK(resolved["network"]["precision"] == "fp32");
+  CHECK(resolved["network"]["slow_links"] == Json::array());
+  CHECK(resolved["network"]["jitter"] == 0);
+  CHECK(resolved["target"].is_null());
+  CHECK(resolved["record"] == Json{{"evaluate_every", 0}, {"timeline_events", 100000}});
+  CHECK(resolved["seed"] == 1);
+  CHECK(resolved["expected"] == Json::array());
+}
+
+TEST_CASE("nodes are as many as the workers need; a cosine ends with the run") {
+  Json scenario = small_scenario();
+  scenario["cluster"]["gpus_per_node"] = 3;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", 1e9}};
+  scenario["optimizer"] = {{"name", "sgd"}, {"schedule", {{"name", "cosine"}}}};
+  const Json resolved = load(scenario).resolved;
+  CHECK(resolved["cluster"]["nodes"] == 2);
+  CHECK(resolved["optimizer"]["schedule"]["total_steps"] == 10);
+}
+
+TEST_CASE("whole numbers may be written with a point or an exponent") {
+  Json scenario = small_scenario();
+  scenario["stop"]["steps"] = 2e3;
+  CHECK(load(scenario).resolved["stop"]["steps"].is_number_integer());
+  CHECK(job_of(scenario).stop.steps == 2000);
+}
+
+TEST_CASE("loading a resolved scenario gives the same scenario") {
+  Json scenario = small_scenario();
+  scenario["learner"] = small_learner();
+  scenario["stragglers"] = {{{"name", "lognormal"}, {"mean", "1 ms"}, {"sigma", 0.5}}};
+  scenario["optimizer"] = {{"name", "sgd"}, {"schedule", {{"name", "cosine"}, {"warmup_steps", 5}}}};
+  scenario["network"] = {{"jitter", {{"name", "exponential"}, {"mean", "1 us"}}}};
+  scenario["expected"] = {{{"metric", "compute_s"}, {"value", 1}, {"tolerance", 0.1}, {"source", "a test"}}};
+  const Json once = load(scenario).resolved;
+  CHECK(load(once).resolved.dump() == once.dump());
+}
+
+TEST_CASE("expectations are kept where their conditions hold") {
+  Json scenario = small_scenario();
+  const auto expectation = [](double value, const Json& when) {
+    return Json{
+        {"metric", "compute_s"}, {"value", value}, {"tolerance", 0.1}, {"source", "a test"}, {"when", when}};
+  };
+  scenario["expected"] = {expectation(1, {{"/cluster/workers", 4}}),
+                          expectation(2, {{"/cluster/workers", 8}}),
+                          expectation(3, {{"/cluster/workers", 8}, {"/stop/steps", 10}})};
+  Json kept = load(scenario).resolved["expected"];
+  REQUIRE(kept.size() == 1);
+  CHECK(kept[0]["value"] == 1);
+  CHECK(!kept[0].contains("when"));
+  kept = load(scenario, {{{"/cluster/workers", "8"}}, {}}).resolved["expected"];
+  REQUIRE(kept.size() == 2);
+  CHECK(kept[1]["value"] == 3);
+}
+
+TEST_CASE("a condition may speak of the file that was used") {
+  const Folder folder;
+  Json cluster = small_scenario()["cluster"];
+  folder.write_json("a.json", cluster);
+  folder.write_json("b.json", cluster);
+  Json scenario = small_scenario();
+  scenario["cluster"] = {{"use", "a.json"}};
+  scenario["expected"] = {{{"metric", "compute_s"},
+                           {"value", 1},
+                           {"tolerance", 0.1},
+                           {"source", "a test"},
+                           {"when", {{"/cluster/use", "a.json"}}}}};
+  const std::string file = folder.write_json("s.json", scenario);
+  CHECK(load_scenario(file).resolved["expected"].size() == 1);
+  CHECK(load_scenario(file, {{{"/cluster/use", "b.json"}}, {}}).resolved["expected"].empty());
+}
+
+// What is wrong with a value by its schema, in order.
+
+namespace {
+
+std::vector<Explanation> explain(const Json& schema, Json value) { return complete(schema, value); }
+
+}  // namespace
+
+TEST_CASE("a list that is too long, a bound from above, and a constant") {
+  const Json list = {{"type", "array"}, {"maxItems", 1}};
+  REQUIRE(explain(list, {1, 2}).size() == 1);
+  CHECK(explain(list, {1, 2})[0].problem == "is too long");
+  CHECK(explain(list, {1, 2})[0].remedy == "Give at most 1 element");
+  CHECK(wanted({{"type", "number"}, {"exclusiveMaximum", 3}}) == "a number below 3");
+  CHECK(wanted({{"type", {"number", "null"}}}) == "a number or null");
+}
+
+TEST_CASE(
+    "what is wrong inside an object is told before what is wrong with the object, by the order of keys") {
+  const Json schema = {
+      {"type", "object"},
+      {"properties", {{"a", {{"type", "integer"}}}, {"b", {{"type", "string"}, {"minLength", 1}}}}},
+      {"required", {"c"}},
+      {"additionalProperties", false}};
+  const std::vector<Explanation> all = explain(schema, {{"a", "x"}, {"b", ""}, {"other", 1}});
+  std::string told;
+  for (const Explanation& each : all) told += each.pointer + " " + each.problem + ". " + each.remedy + "\n";
+  CHECK(told ==
+        "/a has the wrong type. Write a whole number\n"
+        "/b is too short. Write at least 1 character\n"
+        "/other is an unknown key. Valid keys here: a, b\n"
+        " lacks the key \"c\". Add \"c\"\n");
+}
+
+TEST_CASE("values of keys that anybody may choose are looked at too") {
+  const Json schema = {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
+  REQUIRE(explain(schema, {{"x", 5}, {"y", "text"}}).size() == 1);
+  CHECK(explain(schema, {{"x", 5}, {"y", "text"}})[0].pointer == "/x");
+}
+
+TEST_CASE("long values are cut") {
+  const std::string errors = errors_with("/network/fidelity", std::string(200, 'x'));
+  CHECK(errors.find("Found: \"" + std::string(76, 'x') + "....") != std::string::npos);
 }
 
 }  // namespace simsgd::test::scenarios_notes

@@ -5,7 +5,7 @@
 //   stationary rho = ln(1 + r cv^2) / t^2, so that the lag-1 correlation of A is r
 // Measured compute times are like this (healthy devices: CV 1-5 %, lag 1 0.3-1.0). assumed: log-normal, which
 // keeps times positive. z_k without the steps before it: gaussian_chain.hpp. Checked by
-// tests/cluster/ar1.cpp.
+// tests/cluster/correlated.cpp.
 #include <cmath>
 
 #include "sim/cluster/stragglers/gaussian_chain.hpp"

@@ -4,7 +4,7 @@
 // Points a and a + 2h fix the one between them up to its own draw,
 //   z_{a+h} = w (z_a + z_{a+2h}) + v e,  w = rho^h / (1 + rho^{2h}),  v^2 = (1 - rho^{2h}) / (1 + rho^{2h}),
 // so that it is reached by halving from two points so far apart that they are independent (rho^H < 1e-18):
-// log2 H + 2 draws, one for each point touched. Checked by tests/cluster/ar1.cpp.
+// log2 H + 2 draws, one for each point touched. Checked by tests/cluster/correlated.cpp.
 #pragma once
 
 #include <cmath>

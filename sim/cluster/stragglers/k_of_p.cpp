@@ -3,7 +3,7 @@
 //   independent: each worker with probability 1 - (1 - 1/P)^k, so that 0 to P are late
 // Li, Ben-Nun, Nadiradze, Di Girolamo, Dryden, Alistarh, Hoefler, IEEE TPDS 2021, arXiv:2005.00124, delay
 // "two random processes" by 320 ms in their text and draw independently in their released code. Checked by
-// tests/cluster/k_of_p.cpp. With "workers" P counts the workers listed.
+// tests/cluster/stragglers.cpp. With "workers" P counts the workers listed.
 #include <fmt/format.h>
 
 #include <cmath>

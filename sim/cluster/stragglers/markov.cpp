@@ -5,7 +5,7 @@
 // probability p, "become fast" with q, and else "stay", whatever the state was. The state is that of the last
 // such renewal (coupling from the past; Propp, Wilson, Random Structures and Algorithms 9, 1996). Renewals
 // are Bernoulli(p + q), drawn gap by gap in blocks of 1 / (p + q) steps: a few draws, however long the run.
-// Checked by tests/cluster/markov.cpp.
+// Checked by tests/cluster/correlated.cpp.
 #include <cmath>
 
 #include "sim/cluster/stragglers/registry.hpp"

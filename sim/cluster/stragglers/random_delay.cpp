@@ -2,7 +2,7 @@
 // worker is late by an independent draw from the distribution.
 //   blocking all-reduce, delays Exp(mean theta), n workers: E[step] = c + theta H_n; first finisher: c +
 //   theta / n
-// (David, Nagaraja, Order Statistics, Wiley 2003; checked by tests/cluster/order_statistics.cpp).
+// (David, Nagaraja, Order Statistics, Wiley 2003; checked by tests/cluster/distributions.cpp).
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/distributions/registry.hpp"
 

@@ -5,7 +5,7 @@
 // Romano, in Exploring the Limits of Bootstrap, Wiley 1992), so that every step of the trace is as probable
 // and neighbours stay neighbours. Ranks beyond the trace's workers replay them modulo; with "resample" each
 // further group of ranks has blocks of its own, so that it is not a copy. A compute time c of the trace
-// becomes the factor c / nominal compute time. Checked by tests/cluster/trace.cpp and trace_blocks.cpp.
+// becomes the factor c / nominal compute time. Checked by tests/cluster/trace.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>

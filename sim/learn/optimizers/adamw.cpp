@@ -4,7 +4,7 @@
 // Loshchilov and Hutter, ICLR 2019, arXiv:1711.05101, Algorithm 2 with the decay multiplied by the learning
 // rate, of which the schedule is part. State: m and v; t, a scalar, travels with m. Reads g, w, m, v and
 // writes w, m, v: 28 bytes per parameter. Decay of matrices alone, which needs the model, is nanoGPT's
-// (github.com/karpathy/nanoGPT, model.py): d is 0 for norms and biases. Tests: tests/learn/adamw.cpp.
+// (github.com/karpathy/nanoGPT, model.py): d is 0 for norms and biases. Tests: tests/learn/optimizer.cpp.
 #include <cmath>
 
 #include "sim/base/check.hpp"
