@@ -7,7 +7,6 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 
 namespace simsgd {
 
@@ -16,30 +15,25 @@ void fix_numerics() {
   Eigen::setCpuCacheSizes(32 * kKiB, 512 * kKiB, 16 * kKiB * kKiB);
 }
 
-namespace {
-
-/// Where Linux gives huge pages to those who ask for them ("madvise"), asks for them for the heap: for so
-/// much of it, since nobody can ask for what it grows by later.
-void use_huge_pages() {
-  constexpr int kHeap_bytes = 256 << 20, kUsualPad_bytes = 128 << 10;
+void keep_freed_memory() {
+  constexpr std::size_t kHeap_bytes = std::size_t{4} << 30, kLeast_bytes = std::size_t{64} << 20;
   constexpr std::uintptr_t kHugePage_bytes = 2 << 20;
-  const auto end = [] { return static_cast<char*>(sbrk(0)); };
-  char* first = end();
-  first += kHugePage_bytes - reinterpret_cast<std::uintptr_t>(first) % kHugePage_bytes;
-  mallopt(M_TOP_PAD, kHeap_bytes);
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);  // never
+  const void* end = sbrk(0);
   void* volatile grows_it = std::malloc(kHugePage_bytes);
   std::free(grows_it);
-  mallopt(M_TOP_PAD, kUsualPad_bytes);
-  if (first < end()) madvise(first, static_cast<std::size_t>(end() - first), MADV_HUGEPAGE);
-}
-
-}  // namespace
-
-void keep_freed_memory() {
-  constexpr int kLargestOnHeap_bytes = 32 << 20;  // the most that glibc lets one ask for
-  mallopt(M_MMAP_THRESHOLD, kLargestOnHeap_bytes);
-  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-  use_huge_pages();
+  if (sbrk(0) == end) return;  // a sanitizer's heap
+  // Where Linux gives huge pages to those who ask for them ("madvise"), asks for them for the heap: for so
+  // much of it, since nobody can ask for what it grows by later.
+  for (std::size_t bytes = kHeap_bytes; bytes >= kLeast_bytes; bytes /= 2) {
+    void* heap = std::malloc(bytes);
+    if (!heap) continue;  // address space is limited
+    const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(heap) % kHugePage_bytes;
+    madvise(static_cast<char*>(heap) + (kHugePage_bytes - before), bytes - kHugePage_bytes, MADV_HUGEPAGE);
+    std::free(heap);
+    return;
+  }
 }
 
 }  // namespace simsgd

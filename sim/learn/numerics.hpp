@@ -9,9 +9,9 @@ namespace simsgd {
 void fix_numerics();
 
 /// Keeps freed memory for what comes next: vectors of the same sizes come and go in every step, and pages
-/// that are given back and asked for again took a quarter of a run with K-FAC. And asks for huge pages,
-/// without which a third of a run of many workers, of few steps, is the system giving it its memory. At the
-/// same time.
+/// that are given back and asked for again took a quarter of a run with K-FAC. And asks for huge pages, for
+/// the first 4 GiB, without which a third of a run of many workers, of few steps, is the system giving it its
+/// memory. At the same time.
 void keep_freed_memory();
 
 }  // namespace simsgd
