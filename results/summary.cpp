@@ -292,14 +292,11 @@ constexpr std::array<std::string_view, 16> kShownInRows = {"/scenario/name",
 
 /// The end of the JSON value that begins there: a text of ours, without spaces between values.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
-  int depth = 0;
-  for (bool quoted = false; at < text.size(); ++at) {
+  for (int depth = 0; at < text.size(); ++at) {
     const char c = text[at];
-    if (quoted) {
-      if (c == '\\') ++at;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
+    if (c == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at)
+        if (text[at] == '\\') ++at;
     } else if (c == '{' || c == '[') {
       ++depth;
     } else if (c == '}' || c == ']') {
@@ -311,27 +308,33 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
   return std::min(at, text.size());
 }
 
-/// Of an object's text, what is shown; the rest is not read.
-OrderedJson shown_of(std::string_view text, const std::string& pointer) {
+/// Of the object that begins there, what is shown; the rest is not read. Moves behind it.
+OrderedJson shown_of(std::string_view text, std::size_t& at, const std::string& pointer) {
   OrderedJson object = OrderedJson::object();
-  for (std::size_t at = 1; at < text.size() && text[at] == '"';) {
+  for (++at; at < text.size() && text[at] == '"';) {
     const std::size_t begin = std::min(text.find("\":", at), text.size() - 2) + 2;
-    const std::size_t end = end_of_value(text, begin);
     const std::string name(text.substr(at + 1, begin - at - 3)), here = fmt::format("{}/{}", pointer, name);
-    const std::string_view value = text.substr(begin, end - begin);
     const auto within = [&here](std::string_view each) { return each.starts_with(here + "/"); };
-    if (std::find(kShownInRows.begin(), kShownInRows.end(), here) != kShownInRows.end())
-      object[name] = OrderedJson::parse(value);
-    else if (value.starts_with('{') && std::any_of(kShownInRows.begin(), kShownInRows.end(), within))
-      object[name] = shown_of(value, here);
-    at = end + 1;
+    at = begin;
+    if (text.substr(at).starts_with('{') && std::any_of(kShownInRows.begin(), kShownInRows.end(), within)) {
+      object[name] = shown_of(text, at, here);
+    } else {
+      at = end_of_value(text, begin);
+      if (std::find(kShownInRows.begin(), kShownInRows.end(), here) != kShownInRows.end())
+        object[name] = OrderedJson::parse(text.substr(begin, at - begin));
+    }
+    if (text.substr(at).starts_with(',')) ++at;
   }
+  ++at;
   return object;
 }
 
 }  // namespace
 
-OrderedJson shortened_for_rows(const std::string& document) { return shown_of(document, ""); }
+OrderedJson shortened_for_rows(const std::string& document) {
+  std::size_t at = 0;
+  return shown_of(document, at, "");
+}
 
 namespace {
 

@@ -99,6 +99,7 @@ struct Fibers::Impl {
 };
 
 Fibers::Fibers(int most) : impl_(std::make_unique<Impl>()) {
+  if (most == 0) return;
   impl_->arena_bytes = static_cast<std::size_t>(most) * kStackBytes;
   void* const space = mmap(nullptr, impl_->arena_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -117,7 +118,7 @@ Fibers::~Fibers() {
   for (Impl::Slot& slot : impl_->slots)
     if (!slot.over) impl_->resume(slot);
   impl_->slots.clear();
-  munmap(impl_->arena, impl_->arena_bytes);
+  if (impl_->arena) munmap(impl_->arena, impl_->arena_bytes);
 }
 
 void Fibers::start(std::function<void()> body) {

@@ -113,7 +113,7 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
                if (options_.progress) options_.progress(step);
              }},
       lockstep_(make_lockstep()),
-      fibers_(lockstep_ ? 1 : job.workers()) {
+      fibers_(lockstep_ ? 0 : job.workers()) {
   attach_observers();
 }
 
