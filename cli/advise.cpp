@@ -169,9 +169,9 @@ void print_advice(const AdviseVerb& verb, const Candidates& candidates, const Ad
   for (const PrunedRound& each : advice.rounds)
     if (each.kept < each.ran)
       fmt::print(
-          "\nAfter {:.0f} % of the steps {} of {} were dropped; the closest of them, {}, was {} behind.\n",
+          "\nAfter {:.0f} % of the steps {} of {} were dropped; the closest of them, {}, was {:.1f} % behind.\n",
           100 * each.share, each.ran - each.kept, each.ran, printable(each.nearest),
-          behind(each.nearest_behind));
+          100 * each.nearest_behind);
   print_reasons("cannot run here", advice.impossible);
   print_reasons("failed", advice.failed);
   print_reasons("exceed the limits", advice.beyond);
@@ -191,7 +191,7 @@ int check(const AdviseVerb& verb, const Study& study, const Candidates& all, con
       checked.rank == 1 ? "the best" : fmt::format("number {}", checked.rank),
       checked.rank == 1
           ? ""
-          : fmt::format(", {} behind {} over the seeds", behind(checked.behind), shown(checked.best)),
+          : fmt::format(", {:.1f} % behind {} over the seeds", 100 * checked.behind, shown(checked.best)),
       checked.best_or_tie ? "It is the best, or ties with the best." : "It is worse than the best.");
   return checked.best_or_tie ? 0 : 1;
 }
@@ -272,7 +272,7 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
           "--max-cost", settings->most_usd,
           "Only candidates that cost at most this many USD until then; the cluster's devices need a price")
       ->type_name("USD")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_flag("--each", settings->each,
                  "Advise for each circumstance of the study separately, within the same budget");
   verb->add_option("--algorithms", settings->candidates.algorithms,
@@ -283,7 +283,7 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
                    "Try each of these numbers of workers, separated by commas")
       ->type_name("NUMBERS")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   settings->overrides.add_to(*verb);
   verb->add_option("--jobs", settings->jobs,
                    "Runs in parallel (default: all cores); the advice does not depend on it")

@@ -153,12 +153,12 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("-n,--iters", settings->iterations,
                    "Number of repetitions that are averaged; they differ only with jitter")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_option("--cluster", settings->cluster, "Cluster file, or a scenario or study with a cluster")
       ->capture_default_str();
   settings->workers_option =
       verb->add_option("--workers", settings->workers, "Number of ranks (default: the scenario's, else 8)")
-          ->check(CLI::PositiveNumber);
+          ->check(above_zero());
   verb->add_option("--schedule", settings->schedule,
                    "Schedule (simsgd list schedules; default: the cluster's)");
   verb->add_option("--fidelity", settings->fidelity, "auto, closed, steps, flows or messages")

@@ -65,6 +65,9 @@ void write_between_marks(const std::string& file, const std::string& text) {
 int show_book(const BookVerb& verb) {
   catch_interrupts();
   // What could be missing is looked for before anything runs.
+  if (!verb.data.empty() && !std::filesystem::is_directory(verb.data))
+    throw ConfigError(
+        {"--data", "", "is not a directory", verb.data, "Give the directory that holds the measurements"});
   const std::string libraries = verb.output.empty() ? "" : faces::web_libraries();
   faces::Vl2svg vl2svg;
   if (!verb.figures.empty()) vl2svg = faces::find_vl2svg();

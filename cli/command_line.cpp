@@ -184,6 +184,15 @@ int run_command_line(std::vector<std::string> words, std::vector<InputError>* er
   }
 }
 
+CLI::Validator above_zero() {
+  const auto problem = [](const std::string& text) {
+    double value = 0;
+    return CLI::detail::lexical_cast(text, value) && value > 0 ? std::string()
+                                                               : fmt::format("Value {} is not above 0", text);
+  };
+  return CLI::Validator(problem, "POSITIVE");
+}
+
 void OverrideOptions::add_to(CLI::App& verb) {
   verb.add_option("--set", set,
                   "Set a value of the scenario (repeatable): /pointer=value, where the value is JSON or text")

@@ -88,7 +88,7 @@ void add_explore(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--timeout", settings->timeout_s, "End a point that takes longer")
       ->type_name("SECONDS")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_option("--memory", settings->memory, "End a point whose process uses more memory")
       ->type_name("BYTES")
       ->capture_default_str();

@@ -85,7 +85,7 @@ void RunOnOptions::add_to(CLI::App& verb) {
   workers_option =
       verb.add_option("--workers", workers, "Simulate this many workers, instead of the scenario's")
           ->type_name("N")
-          ->check(CLI::PositiveNumber);
+          ->check(above_zero());
 }
 
 Overrides RunOnOptions::before(Overrides overrides, const std::string& scenario) const {

@@ -309,7 +309,7 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
       ->type_name("DIR");
   run->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   run->add_flag(
       "--documents", command->documents,
       "Keep the whole document of each point, with a row for every worker and 64 links, compressed; a point without one is run again");

@@ -196,7 +196,7 @@ void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code) {
       ->check(CLI::Range(0.0, 3600.0));
   verb->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->overrides.add_to(*verb);
   verb->footer(
       "If seeds continue until the result is certain, one task runs all seeds of a combination.\n"

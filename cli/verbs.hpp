@@ -12,6 +12,7 @@
 namespace CLI {
 class App;
 class Option;
+class Validator;
 }  // namespace CLI
 
 namespace simsgd {
@@ -49,6 +50,9 @@ double quantity_option(const std::string& option, const std::string& text, Dimen
                        const char* problem, const char* remedy);
 inline constexpr const char *kNoMemory = "is not an amount of memory",
                             *kSuchMemory = "Write one such as 4GB or 500MB";
+
+/// Of options that take a number above 0. (CLI11's own tells the largest double, in 300 digits.)
+CLI::Validator above_zero();
 
 /// More threads or processes at a time than any machine has cores for.
 inline constexpr int kMostThreads = 1024;
