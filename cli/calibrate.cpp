@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/calibration/calibrate_logs.hpp"
 #include "analysis/calibration/calibrate_stragglers.hpp"
 #include "analysis/calibration/left_out.hpp"
+#include "analysis/calibration/log_spec.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "algorithms/buckets.hpp"
-#include "algorithms/python/kfac_part.hpp"
+#include "algorithms/kfac/kfac_setup.hpp"
 #include "algorithms/sparse/sparse_exchange.hpp"
 #include "algorithms/sparse/sparsification.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "sim/cluster/cluster.hpp"
+#include "sim/worker.hpp"
 
 namespace simsgd::python {
 
@@ -56,7 +57,39 @@ std::vector<Tensor> merged_along(Executor& executor, const Schedule& schedule, c
 /// both how many rows and columns they have.
 std::shared_ptr<const LayerStatistics> layer_taps();
 
-/// Those of one worker.
+/// K-FAC's numbers and costs for a method in Python (algorithms/kfac has the formulas): running averages of
+/// the factors, inverses, preconditioned gradients, whole or of single layers. Who computes and sends what,
+/// and when, is the method's.
+class KfacPart {
+ public:
+  /// `layout` is that of the learner's layers, `cluster` may be null.
+  KfacPart(Worker& worker, const FactorLayout& layout, const Cluster* cluster, const KfacMath& math);
+
+  /// By factor of the workload: numbers, seconds of it and of its inverse; last those of preconditioning.
+  std::vector<std::vector<double>> costs() const;
+  /// Of the learner's layers: dimensions of A and G, and where their packed upper triangles begin.
+  std::vector<std::vector<double>> layers() const;
+
+  /// `factors`: what GradientOptions::statistics gives, or a mean of it.
+  void average(const Tensor& factors);
+  /// Of all layers from the averages; returns what depends on all of them, packed as `factors`.
+  Tensor invert();
+  /// Inverses that came from elsewhere, packed likewise.
+  void set_inverses(const Tensor& inverses);
+  Tensor precondition(const Tensor& gradient);
+
+ private:
+  std::vector<FactorPair> cut(const Tensor& factors);
+
+  Worker& worker_;
+  const FactorLayout& layout_;
+  KfacMath math_;
+  KfacLayers timed_;
+  KfacCosts costs_;
+  std::vector<FactorPair> factors_, inverses_;  // by layer of the learner
+};
+
+/// The parts of one worker.
 class ShippedParts {
  public:
   ShippedParts(Worker& worker, const Parts& parts) : worker_(worker), parts_(parts) {}

@@ -1,12 +1,15 @@
-// The spec of a calibration by logs alone: nccl-tests, RCCL's, OSU's, NCCL Inspector's, our own
-// micro-benchmarks. It has a default model of NCCL's stack, whose ratios are those of NCCL's tuning model
-// (sim/stacks/nccl.cpp), beside one ring.
+// A calibration of logs alone, by the spec that is made of them: nccl-tests, RCCL's, OSU's, NCCL Inspector's,
+// our own micro-benchmarks. The spec has a default model of NCCL's stack, whose ratios are those of NCCL's
+// tuning model (sim/stacks/nccl.cpp), beside one ring.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "analysis/calibration/calibrate.hpp"
 
 namespace simsgd {
 
@@ -26,5 +29,16 @@ bool is_spec(const std::string& path);
 
 /// Throws ConfigError with everything that the logs lack.
 LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& settings);
+
+/// A fit of logs, with what it tells and what it cannot: sentences.
+struct LogCalibration {
+  std::unique_ptr<Calibration> calibration;
+  std::vector<std::string> told;
+  Json spec;  ///< that was fitted: without the parameters that no measurement depends on
+};
+
+/// Parameters that no measurement depends on keep NCCL's own values, which `told` says. Throws as
+/// calibrate().
+LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings);
 
 }  // namespace simsgd
