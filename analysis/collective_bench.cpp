@@ -65,7 +65,7 @@ std::vector<double> times_by_recurrence(const Plan& plan, Fidelity fidelity, con
     if (jitter) draws = *jitter;
     draws.operation += static_cast<std::uint64_t>(i);
     plan.ends_by_steps(arrivals, jitter ? &draws : nullptr, ends);
-    times.push_back(*std::max_element(ends.begin(), ends.end()));
+    times.push_back(*std::ranges::max_element(ends));
   }
   return times;
 }
@@ -195,7 +195,7 @@ BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings setting
       ParameterDraws draws(scenario, file.cluster.workers(), settings.sizes_bytes[i], op_name(settings.op));
       reaches.push_back(draws.reach());
       for (const std::string& note : draws.notes())
-        if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+        if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
       DrawnSizes& sizes = alike.try_emplace(draws.widening(), DrawnSizes{draws, {}, {}}).first->second;
       sizes.rows.push_back(i);
       sizes.sizes_bytes.push_back(settings.sizes_bytes[i]);
@@ -216,7 +216,7 @@ BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings setting
   for (std::size_t i = 0; i < reaches.size(); ++i)
     result.rows[i].intervals = intervals_of(result.rows[i].time_s, times[i], reaches[i]);
   const bool drawn =
-      std::any_of(alike.begin(), alike.end(), [](const auto& each) { return each.second.draws.count() > 0; });
+      std::ranges::any_of(alike, [](const auto& each) { return each.second.draws.count() > 0; });
   if (intervals.draws > 1 && !drawn && file.cluster.workers() > 1) {
     for (BenchRow& row : result.rows) row.intervals = data_sheet_intervals(row.time_s);
     notes.push_back(data_sheet_note(std::nullopt));

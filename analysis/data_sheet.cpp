@@ -23,8 +23,7 @@ bool is_kernel(Activity activity) {
 }
 
 bool is_noted(const Job& job, const char* about) {
-  return std::any_of(job.notes.begin(), job.notes.end(),
-                     [about](const Note& note) { return note.about == about; });
+  return std::ranges::any_of(job.notes, [about](const Note& note) { return note.about == about; });
 }
 
 /// Of the step that this one is taken in proportion from, how many times its batch.

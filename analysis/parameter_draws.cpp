@@ -59,7 +59,7 @@ bool is_calibrated(const Scenario& scenario) {
 std::vector<Interval> intervals_of(double value, std::vector<double> drawn, const Reach& reach) {
   std::erase_if(drawn, [](double each) { return std::isnan(each); });
   if (drawn.size() < 2 || !std::isfinite(value)) return {};
-  std::sort(drawn.begin(), drawn.end());  // children end in any order
+  std::ranges::sort(drawn);  // children end in any order
   std::vector<Interval> intervals;
   for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
     const double level = kIntervalLevels[i], least = std::exp(reach[i]);
@@ -154,7 +154,7 @@ bool ParameterDraws::is_unlike_batch(const std::string& name, const Json& worklo
 /// out (`told`). Of a cluster that was fitted to collectives alone intervals are those of communication.
 bool ParameterDraws::is_unlike(const char* what, const std::optional<std::vector<std::string>>& fitted,
                                const std::string& name, bool told) {
-  if (!fitted || std::find(fitted->begin(), fitted->end(), name) != fitted->end()) return false;
+  if (!fitted || std::ranges::find(*fitted, name) != fitted->end()) return false;
   if (fitted->empty()) {
     if (notes_.empty() || !notes_.back().starts_with("no run was fitted"))
       notes_.emplace_back(
@@ -170,8 +170,7 @@ bool ParameterDraws::is_unlike(const char* what, const std::optional<std::vector
 }
 
 bool ParameterDraws::draws_seed() const {
-  return std::any_of(settings_.begin(), settings_.end(),
-                     [](const DrawnSetting& each) { return each.pointer == "/seed"; });
+  return std::ranges::any_of(settings_, [](const DrawnSetting& each) { return each.pointer == "/seed"; });
 }
 
 Scenario ParameterDraws::scenario(const Scenario& base, std::size_t k) const {
@@ -228,9 +227,8 @@ void ParameterDraws::choose_settings(const Json& resolved) {
 
 /// A value of a draw that holds a number which is another by now.
 bool ParameterDraws::is_changed(const std::string& pointer) const {
-  return std::any_of(changed_.begin(), changed_.end(), [&](const std::string& each) {
-    return each == pointer || each.starts_with(pointer + "/");
-  });
+  return std::ranges::any_of(
+      changed_, [&](const std::string& each) { return each == pointer || each.starts_with(pointer + "/"); });
 }
 
 void ParameterDraws::note(int workers, double bytes, bool operation) {

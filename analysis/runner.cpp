@@ -141,13 +141,13 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
     const auto found = drawn.joint.find(metric.key());
     if (found == drawn.joint.end() || found->second.size() < 2) continue;
     std::vector<double> values = found->second;
-    std::sort(values.begin(), values.end());  // children end in any order
+    std::ranges::sort(values);  // children end in any order
     for (const Interval& each : intervals_of(metric.value().get<double>(), values,
                                              reach_of(metric.key(), draws, document.at("metrics"))))
       intervals[metric.key()].push_back({{"level", each.level}, {"low", each.low}, {"high", each.high}});
     const auto of_seeds = drawn.seeds.find(metric.key());
     std::vector<double> alone = of_seeds == drawn.seeds.end() ? std::vector<double>{} : of_seeds->second;
-    std::sort(alone.begin(), alone.end());
+    std::ranges::sort(alone);
     const double all = deviation(values), seeds = deviation(alone);
     parts[metric.key()] = {{"deviation", all},
                            {"of_seeds", seeds},

@@ -83,7 +83,7 @@ inline constexpr Reach kUnlikeReach{0.35 * kNormalReach[0] / kNormalReach[1], 0.
 inline constexpr double kUnlikeBatch = 2;
 
 inline bool batch_is_unlike(const std::vector<double>& fitted, double batch) {
-  return std::none_of(fitted.begin(), fitted.end(), [batch](double each) {
+  return std::ranges::none_of(fitted, [batch](double each) {
     return std::max(each / batch, batch / each) < kUnlikeBatch * (1 - 1e-12);
   });
 }
@@ -96,14 +96,11 @@ inline constexpr Reach kRingReach{0.034, 0.126}, kUnlikeOperationReach{0.109, 0.
 
 /// Of an operation beside those that were fitted; nothing where it was, or nobody wrote these down.
 inline Reach operation_reach(const std::vector<std::string>& fitted, const std::string& operation) {
-  if (fitted.empty() || operation.empty() ||
-      std::find(fitted.begin(), fitted.end(), operation) != fitted.end())
-    return {};
+  if (fitted.empty() || operation.empty() || std::ranges::find(fitted, operation) != fitted.end()) return {};
   const auto on_rings = [](const std::string& each) {
     return each == "all_reduce" || each == "all_gather" || each == "reduce_scatter";
   };
-  return on_rings(operation) && std::any_of(fitted.begin(), fitted.end(), on_rings) ? kRingReach
-                                                                                    : kUnlikeOperationReach;
+  return on_rings(operation) && std::ranges::any_of(fitted, on_rings) ? kRingReach : kUnlikeOperationReach;
 }
 
 /// How far the intervals of a time reach at least, on both sides of what is predicted. `left_out`: of what

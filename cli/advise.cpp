@@ -162,7 +162,7 @@ void print_advice(const AdviseVerb& verb, const Candidates& candidates, const Ad
   const auto is = [](statistics::Verdict verdict) {
     return [verdict](const RankedCandidate& each) { return each.verdict == verdict; };
   };
-  if (std::any_of(advice.ranked.begin(), advice.ranked.end(), is(statistics::Verdict::undecided)))
+  if (std::ranges::any_of(advice.ranked, is(statistics::Verdict::undecided)))
     fmt::print("\nundecided: they differ by less than the model's error (docs/statistics.md).\n");
   if (!advice.learns)
     fmt::print("\nThis ranking does not consider how well they learn: the scenario has no \"target\".\n");

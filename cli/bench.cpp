@@ -72,8 +72,7 @@ CollectiveOp parse_op(const std::string& name) {
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins()) {
     if (op_name(plugin.op) == name) return plugin.op;
-    if (const std::string each = op_name(plugin.op);
-        std::find(names.begin(), names.end(), each) == names.end())
+    if (const std::string each = op_name(plugin.op); std::ranges::find(names, each) == names.end())
       names.push_back(each);
   }
   const std::string near = nearest(name, names);

@@ -42,8 +42,8 @@ std::pair<const CLI::App*, std::string> verb_of(const CLI::App& app, const std::
   for (const std::string& word : words) {
     const std::vector<const CLI::App*> verbs = at->get_subcommands([](const CLI::App*) { return true; });
     if (verbs.empty() || word.starts_with('-')) break;
-    const auto next = std::find_if(verbs.begin(), verbs.end(),
-                                   [&](const CLI::App* verb) { return verb->get_name() == word; });
+    const auto next =
+        std::ranges::find_if(verbs, [&](const CLI::App* verb) { return verb->get_name() == word; });
     if (next == verbs.end()) {
       std::vector<std::string> names;
       for (const CLI::App* verb : verbs)

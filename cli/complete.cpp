@@ -129,8 +129,7 @@ class LastWord {
 
   static const CommandOption* option_named(const Command& command, const std::string& name) {
     for (const CommandOption& each : command.options)
-      if (!each.positional && std::find(each.names.begin(), each.names.end(), name) != each.names.end())
-        return &each;
+      if (!each.positional && std::ranges::find(each.names, name) != each.names.end()) return &each;
     return nullptr;
   }
 
@@ -148,7 +147,7 @@ class LastWord {
       } else if (word.starts_with('-')) {
         awaited = option_named(*at, word);
         if (awaited != nullptr && awaited->value.empty()) awaited = nullptr;
-      } else if (std::find(at->verbs.begin(), at->verbs.end(), word) != at->verbs.end()) {
+      } else if (std::ranges::find(at->verbs, word) != at->verbs.end()) {
         at = command(at->name.empty() ? word : at->name + " " + word);
       } else {
         if (place++ == 0) first = word;

@@ -77,8 +77,7 @@ Json item_json(const ListedItem& item) {
 
 template <class P>
 const P* plugin_named(const std::vector<P>& plugins, const std::string& name) {
-  const auto found =
-      std::find_if(plugins.begin(), plugins.end(), [&](const P& plugin) { return plugin.info.name == name; });
+  const auto found = std::ranges::find_if(plugins, [&](const P& plugin) { return plugin.info.name == name; });
   return found == plugins.end() ? nullptr : &*found;
 }
 
@@ -160,8 +159,7 @@ int list(const ListVerb& verb) {
 
 bool is_place(const std::string& token) {
   return token == "-" || token == "*" ||
-         (!token.empty() &&
-          std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; }));
+         (!token.empty() && std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; }));
 }
 
 /// As the reference writes it: "/stragglers/*/mean" of "stragglers/0/mean".

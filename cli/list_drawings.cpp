@@ -24,7 +24,7 @@ void set_option(const std::string& kind, const PluginInfo& info, const Json& for
   std::vector<std::string> known;
   for (const auto& property : form["properties"].items())
     if (property.key() != "name") known.push_back(property.key());
-  if (equals == std::string::npos || std::find(known.begin(), known.end(), key) == known.end())
+  if (equals == std::string::npos || std::ranges::find(known, key) == known.end())
     throw ConfigError(InputError{
         "--set", "", "does not set a parameter of the " + kind + " \"" + info.name + "\"", text,
         known.empty() ? "It has no parameters" : "Write /key=value, where the key is " + one_of(known)});

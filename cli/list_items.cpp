@@ -167,7 +167,7 @@ std::string cell_text(const Json& object, const std::string& key) {
 std::vector<std::string> columns_of(const Json& objects) {
   std::vector<std::string> keys;
   const auto add = [&keys](const std::string& key) {
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
   };
   for (const char* first : {"pointer", "file", "schedule", "name", "value", "low", "high"})
     for (const Json& object : objects)
@@ -292,11 +292,10 @@ std::vector<ListedItem> files(const std::string& folder, const std::string& aske
           files.push_back(std::move(*file));
     if (!files.empty()) break;
   }
-  const bool shipped =
-      std::any_of(files.begin(), files.end(), [&](const auto& each) { return each.name == asked; });
+  const bool shipped = std::ranges::any_of(files, [&](const auto& each) { return each.name == asked; });
   if (!shipped && asked.ends_with(".json") && std::filesystem::is_regular_file(asked, none))
     if (auto file = listed_file(asked, folder, asked)) files.push_back(std::move(*file));
-  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(files, [](const auto& a, const auto& b) { return a.name < b.name; });
   return files;
 }
 

@@ -42,7 +42,7 @@ std::vector<int> workers_of(const std::string& list) {
     if (error != std::errc() || rest != list.data() + end || worker < 0)
       errors.push_back({"--heal", "", "does not list workers", printable(list.substr(begin, end - begin)),
                         "Write numbers of workers, such as 3 or 3,4"});
-    if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
+    if (std::ranges::find(workers, worker) == workers.end()) workers.push_back(worker);
     begin = end + 1;
   }
   if (!errors.empty()) throw ConfigError(std::move(errors));

@@ -17,7 +17,7 @@ namespace {
 
 int print_schema(const std::string& kind) {
   const std::vector<std::string>& kinds = file_kinds();
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+  if (std::ranges::find(kinds, kind) == kinds.end()) {
     const std::string near = nearest(kind, kinds);
     throw ConfigError(
         InputError{"KIND", "", "is unknown", kind,

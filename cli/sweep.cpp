@@ -32,7 +32,7 @@ namespace {
 void check_whole_cells(const Shard& shard, const Study& study) {
   std::map<std::size_t, bool> named;  // by cell: as its first point
   for (std::size_t i = 0; i < study.points.size(); ++i) {
-    const bool has = std::binary_search(shard.positions.begin(), shard.positions.end(), i);
+    const bool has = std::ranges::binary_search(shard.positions, i);
     if (named.emplace(study.points[i].cell, has).first->second == has) continue;
     throw ConfigError({"--points", "",
                        "names only some seeds of a combination, which runs seeds until its mean is certain",

@@ -118,7 +118,7 @@ std::vector<WeightedPoint> weighted(const SubmitCommand& command, const Study& s
   if (command.try_s > 0)
     costs =
         estimate_times(study, points, estimates, {.try_s = command.try_s, .interrupted = interrupted}).wall_s;
-  const bool told = !costs.empty() && std::all_of(costs.begin(), costs.end(), [](double s) { return s > 0; });
+  const bool told = !costs.empty() && std::ranges::all_of(costs, [](double s) { return s > 0; });
   std::vector<WeightedPoint> all;
   std::size_t next = 0;
   for (std::size_t i = 0; i < missing.units.size(); ++i) {
@@ -141,7 +141,7 @@ std::vector<std::vector<std::size_t>> tasks_of(const Missing& missing, std::vect
     for (const std::size_t unit : part)
       positions.insert(positions.end(), missing.units[unit].positions.begin(),
                        missing.units[unit].positions.end());
-    std::sort(positions.begin(), positions.end());
+    std::ranges::sort(positions);
   }
   return all;
 }

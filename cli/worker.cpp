@@ -85,8 +85,7 @@ Request request_of(const Json& line) {
   for (const auto& [key, value] : line.items()) {
     const bool text = key == "input" || key == "directory";
     if (key == "arguments") {
-      if (!value.is_array() ||
-          !std::all_of(value.begin(), value.end(), [](const Json& word) { return word.is_string(); }))
+      if (!value.is_array() || !std::ranges::all_of(value, [](const Json& word) { return word.is_string(); }))
         wrong("/arguments", "is not a list of texts", R"(Write words as on the command line, ["run", "-"])");
       else
         request.arguments = value.get<std::vector<std::string>>();
@@ -150,8 +149,7 @@ bool read_more(int file, std::string& read_so_far) {
 }
 
 bool names_a_library(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return word.starts_with("--plugin"); });
+  return std::ranges::any_of(words, [](const std::string& word) { return word.starts_with("--plugin"); });
 }
 
 [[noreturn]] void be_child(const Request& request, const Scroll& input, const Scroll& output,

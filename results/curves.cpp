@@ -193,7 +193,7 @@ const std::vector<CurveColumn>& step_columns() {
 }
 
 std::string steps_csv(std::vector<StepRow> rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](const StepRow& a, const StepRow& b) {
+  std::ranges::stable_sort(rows, [](const StepRow& a, const StepRow& b) {
     return a.worker != b.worker ? a.worker < b.worker : a.step < b.step;
   });
   std::vector<std::string> cells;

@@ -51,8 +51,7 @@ std::vector<ExpectedOutcome> compare_expected(const OrderedJson& document, const
 std::string expected_table(const std::vector<ExpectedOutcome>& outcomes) {
   if (outcomes.empty())
     return "Nothing to compare: the scenario's \"expected\" has no value whose \"when\" holds.\n";
-  const bool points =
-      std::any_of(outcomes.begin(), outcomes.end(), [](const auto& each) { return !each.point.empty(); });
+  const bool points = std::ranges::any_of(outcomes, [](const auto& each) { return !each.point.empty(); });
   TextTable table;
   table.left = points ? 3 : 2;
   table.rows.push_back({"metric", "unit", "expected", "simulated", "error", "tolerance", "", "source"});
@@ -74,8 +73,8 @@ std::string expected_table(const std::vector<ExpectedOutcome>& outcomes) {
 }
 
 bool all_hold(const std::vector<ExpectedOutcome>& outcomes) {
-  return !outcomes.empty() && std::all_of(outcomes.begin(), outcomes.end(),
-                                          [](const ExpectedOutcome& each) { return each.holds(); });
+  return !outcomes.empty() &&
+         std::ranges::all_of(outcomes, [](const ExpectedOutcome& each) { return each.holds(); });
 }
 
 }  // namespace simsgd

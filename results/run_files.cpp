@@ -129,8 +129,7 @@ std::vector<InputError> in_the_way(const fs::path& directory, const std::string&
       errors.push_back(
           {option, "", problem, (directory / file).string(), "Name a new directory, or remove it"});
   }
-  std::sort(errors.begin(), errors.end(),
-            [](const InputError& a, const InputError& b) { return a.found < b.found; });
+  std::ranges::sort(errors, [](const InputError& a, const InputError& b) { return a.found < b.found; });
   constexpr std::size_t kMostShown = 10;
   if (errors.size() > kMostShown) errors.resize(kMostShown);
   return errors;

@@ -121,7 +121,7 @@ class Columns {
       row(label, "", std::move(cells));
     }
     table_.rows.push_back({"-"});
-    if (std::none_of(runs_.begin(), runs_.end(), [](const RunView& run) { return run.failed(); })) return;
+    if (std::ranges::none_of(runs_, [](const RunView& run) { return run.failed(); })) return;
     std::vector<std::string> cells;
     for (const RunView& run : runs_) cells.emplace_back(run.failed() ? "failed" : "ok");
     row("Run", "", std::move(cells));
@@ -172,7 +172,7 @@ class Columns {
   // Kinds of traffic that take time in any of the runs.
   std::ptrdiff_t kinds_sent() const {
     return std::count_if(traffics().begin(), traffics().end(), [this](const TrafficInfo& kind) {
-      return std::any_of(runs_.begin(), runs_.end(), [&kind](const RunView& run) {
+      return std::ranges::any_of(runs_, [&kind](const RunView& run) {
         return !run.failed() && run.metric(hidden_metric(kind.traffic)).value_or(0) +
                                         run.metric(exposed_metric(kind.traffic)).value_or(0) >
                                     0;
@@ -189,8 +189,7 @@ class Columns {
     });
     const NumberColumn bytes = metric("bytes_sent_per_worker_per_step");
     const auto any = [](const NumberColumn& values) {
-      return std::any_of(values.begin(), values.end(),
-                         [](const auto& value) { return value.value_or(0) > 0; });
+      return std::ranges::any_of(values, [](const auto& value) { return value.value_or(0) > 0; });
     };
     if (any(hidden)) row("Hidden communication", unit, hidden);
     if (any(hidden) && kinds_sent() > 1)
@@ -233,7 +232,7 @@ class Columns {
     // Without one: the best accuracy that all of several runs reach, in whole percents.
     const std::vector<double> best = known(each([](const RunView& run) { return run.best_accuracy(); }));
     if (best.size() < 2) return;
-    const double percents = std::floor(100 * *std::min_element(best.begin(), best.end()));
+    const double percents = std::floor(100 * *std::ranges::min_element(best));
     row(fmt::format("Time to {} % test accuracy", percents), unit.name,
         each([&](const RunView& run) { return run.time_to_accuracy_s(percents / 100); }), show);
   }
@@ -316,11 +315,11 @@ OrderedJson shown_of(std::string_view text, std::size_t& at, const std::string& 
     const std::string name(text.substr(at + 1, begin - at - 3)), here = fmt::format("{}/{}", pointer, name);
     const auto within = [&here](std::string_view each) { return each.starts_with(here + "/"); };
     at = begin;
-    if (text.substr(at).starts_with('{') && std::any_of(kShownInRows.begin(), kShownInRows.end(), within)) {
+    if (text.substr(at).starts_with('{') && std::ranges::any_of(kShownInRows, within)) {
       object[name] = shown_of(text, at, here);
     } else {
       at = end_of_value(text, begin);
-      if (std::find(kShownInRows.begin(), kShownInRows.end(), here) != kShownInRows.end())
+      if (std::ranges::find(kShownInRows, here) != kShownInRows.end())
         object[name] = OrderedJson::parse(text.substr(begin, at - begin));
     }
     if (text.substr(at).starts_with(',')) ++at;

@@ -132,8 +132,8 @@ std::vector<SharedNote> shared_notes(const std::vector<RunView>& runs) {
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (const std::string& text : runs[run].notes()) {
       CutNote note = cut(text);
-      auto found = std::find_if(notes.begin(), notes.end(),
-                                [&note](const SharedNote& each) { return each.words == note.words; });
+      auto found =
+          std::ranges::find_if(notes, [&note](const SharedNote& each) { return each.words == note.words; });
       if (found == notes.end()) {
         notes.push_back({std::move(note.words), {}});
         found = notes.end() - 1;
@@ -149,8 +149,8 @@ std::vector<SharedNote> shared_notes(const std::vector<RunView>& runs) {
 }  // namespace
 
 std::string notes_block(const std::vector<SummaryColumn>& columns, const std::vector<RunView>& runs) {
-  const auto complete = static_cast<std::size_t>(
-      std::count_if(runs.begin(), runs.end(), [](const RunView& run) { return !run.failed(); }));
+  const auto complete =
+      static_cast<std::size_t>(std::ranges::count_if(runs, [](const RunView& run) { return !run.failed(); }));
   const std::vector<SharedNote> notes = shared_notes(runs);
   std::string block = notes.empty() ? "" : "\nNotes\n";
   for (const SharedNote& note : notes) {
@@ -206,7 +206,7 @@ CommonUnit unit_of(const SummaryRow& field, const std::vector<RunView>& runs) {
 // Title, unit, and a cell for each run; empty where no run has a value other than 0.
 std::vector<std::string> column(const SummaryRow& field, const std::vector<RunView>& runs) {
   const std::vector<double> values = known(field.metric, runs);
-  if (std::all_of(values.begin(), values.end(), [](double value) { return value == 0; })) return {};
+  if (std::ranges::all_of(values, [](double value) { return value == 0; })) return {};
   const CommonUnit unit = unit_of(field, runs);
   std::vector<std::string> cells = {field.title, unit.name};
   for (const RunView& run : runs) {
@@ -245,7 +245,7 @@ std::vector<std::string> fidelities(const std::vector<RunView>& runs) {
 
 bool follows_from(const std::vector<SummaryColumn>& runs, std::size_t later, std::size_t earlier) {
   std::map<std::string, std::string> of;
-  return std::all_of(runs.begin(), runs.end(), [&](const SummaryColumn& run) {
+  return std::ranges::all_of(runs, [&](const SummaryColumn& run) {
     const std::string& value = run.coordinates[later].second;
     return of.try_emplace(run.coordinates[earlier].second, value).first->second == value;
   });
@@ -256,11 +256,10 @@ std::vector<std::size_t> shown_coordinates(const std::vector<SummaryColumn>& run
   constexpr std::size_t kLong = 24;
   std::vector<std::size_t> shown;
   for (std::size_t c = 0; c < runs.front().coordinates.size(); ++c) {
-    const bool is_long = std::any_of(runs.begin(), runs.end(), [c](const SummaryColumn& run) {
-      return run.coordinates[c].second.size() > kLong;
-    });
-    const bool follows = std::any_of(shown.begin(), shown.end(),
-                                     [&](std::size_t earlier) { return follows_from(runs, c, earlier); });
+    const bool is_long = std::ranges::any_of(
+        runs, [c](const SummaryColumn& run) { return run.coordinates[c].second.size() > kLong; });
+    const bool follows =
+        std::ranges::any_of(shown, [&](std::size_t earlier) { return follows_from(runs, c, earlier); });
     if (!is_long || !follows) shown.push_back(c);
   }
   return shown;

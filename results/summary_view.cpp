@@ -147,8 +147,7 @@ std::vector<RunView> run_views(const std::vector<SummaryColumn>& runs) {
 }
 
 std::string target_label(const std::vector<RunView>& runs) {
-  if (std::none_of(runs.begin(), runs.end(), [](const RunView& run) { return !run.text("/target").empty(); }))
-    return "";
+  if (std::ranges::none_of(runs, [](const RunView& run) { return !run.text("/target").empty(); })) return "";
   const std::string metric = common_text(runs, [](const RunView& run) { return run.text("/target/metric"); });
   const std::string value = common_text(runs, [](const RunView& run) { return run.text("/target/value"); });
   if (metric.empty() || value.empty()) return "Time to the target";
@@ -232,9 +231,8 @@ std::string slowest_worker_text(const nlohmann::ordered_json& all) {
 
 std::string slowest_of(std::vector<BusyWorker> workers) {
   if (workers.size() < 2) return "";
-  const auto at =
-      std::max_element(workers.begin(), workers.end(),
-                       [](const BusyWorker& a, const BusyWorker& b) { return a.step_s < b.step_s; });
+  const auto at = std::ranges::max_element(
+      workers, [](const BusyWorker& a, const BusyWorker& b) { return a.step_s < b.step_s; });
   const BusyWorker slowest = *at;
   workers.erase(at);
   std::vector<double> others;
@@ -276,8 +274,7 @@ std::vector<std::vector<std::string>> fact_rows(const std::vector<RunView>& runs
 
 std::vector<std::optional<double>> ratios(const std::vector<std::optional<double>>& values) {
   std::vector<std::optional<double>> all;
-  const auto known =
-      std::count_if(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
+  const auto known = std::ranges::count_if(values, [](const auto& value) { return value.has_value(); });
   if (known < 2 || !values[0] || !(*values[0] > 0)) return all;
   for (const std::optional<double>& value : values)
     all.push_back(value ? std::optional(*value / *values[0]) : std::nullopt);

@@ -49,8 +49,8 @@ CommonUnit common(const UnitOfMeasure (&units)[count], const std::vector<double>
 }  // namespace
 
 std::size_t shown_width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string pad_left(const std::string& text, std::size_t width) {

@@ -86,7 +86,7 @@ class TraceFile {
   }
 
   void names() {
-    std::sort(lanes_.begin(), lanes_.end());
+    std::ranges::sort(lanes_);
     lanes_.erase(std::unique(lanes_.begin(), lanes_.end()), lanes_.end());
     int last_rank = -1;
     for (const auto& [pid, lane] : lanes_) {

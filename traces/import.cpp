@@ -60,8 +60,7 @@ class Import {
   // What is wrong with the map shows with every file: once is enough.
   void failed(const ConfigError& error) {
     for (const InputError& each : error.errors())
-      if (std::none_of(errors_.begin(), errors_.end(),
-                       [&](const InputError& other) { return other.text() == each.text(); }))
+      if (std::ranges::none_of(errors_, [&](const InputError& other) { return other.text() == each.text(); }))
         errors_.push_back(each);
   }
 
@@ -126,7 +125,7 @@ class Import {
     if (options_.format.empty()) return;
     const bool mapped = options_.format == kMappedCsv || options_.format == kMappedJson;
     const std::vector<std::string> names = format_names();
-    if (std::find(names.begin(), names.end(), options_.format) == names.end()) {
+    if (std::ranges::find(names, options_.format) == names.end()) {
       const std::string guess = nearest(options_.format, names);
       errors_.push_back({"--format", "", "is not a format", printable(options_.format),
                          (guess.empty() ? "" : "Did you mean " + guess + "? ") + "Choose " + one_of(names)});

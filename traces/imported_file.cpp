@@ -59,7 +59,7 @@ Dimension dimension_of_quantity(std::string_view quantity) {
 bool is_label_name(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   return !name.empty() && letter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || is_digit(c); }) &&
+         std::ranges::all_of(name, [&](char c) { return letter(c) || is_digit(c); }) &&
          !is_measurement_column(name);
 }
 
@@ -238,7 +238,7 @@ std::string workload_file(const RecordedWorkload& workload, const std::string& f
 }
 
 std::string straggler_file(std::vector<RecordedStep> steps) {
-  std::stable_sort(steps.begin(), steps.end(), [](const RecordedStep& a, const RecordedStep& b) {
+  std::ranges::stable_sort(steps, [](const RecordedStep& a, const RecordedStep& b) {
     return std::tie(a.worker, a.step) < std::tie(b.worker, b.step);
   });
   std::string text = "worker,step,compute_s\n";

@@ -71,8 +71,7 @@ const std::vector<MeasurementColumn>& measurement_columns() {
 
 bool is_measurement_column(std::string_view name) {
   const auto& columns = measurement_columns();
-  return std::any_of(columns.begin(), columns.end(),
-                     [name](const auto& column) { return column.name == name; });
+  return std::ranges::any_of(columns, [name](const auto& column) { return column.name == name; });
 }
 
 void check_columns(const std::vector<std::string>& names, const ColumnRules& rules, const std::string& file) {

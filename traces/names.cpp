@@ -29,7 +29,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherTypeNames[] = {
     {"long int", "long"}, {"unsigned char", "byte"}};
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 bool is_protocol(std::string_view word) { return is_one_of(word, {"LL", "LL128", "SIMPLE"}); }
@@ -75,7 +75,7 @@ NcclKernelName kernel_name_of(const std::vector<std::string_view>& words) {
   NcclKernelName known;
   if (words.empty()) return known;
   known.operation = operation_from(words[0]);
-  const auto protocol = std::find_if(words.begin(), words.end(), is_protocol);
+  const auto protocol = std::ranges::find_if(words, is_protocol);
   if (protocol == words.end()) return known;
   known.protocol = std::string(*protocol);
   const auto add = [](std::string& text, std::string_view word) {

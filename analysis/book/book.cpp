@@ -91,9 +91,8 @@ Coverage coverage_of(const std::vector<Cell>& cells, const std::vector<double>& 
   double sum = 0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i];
-    const auto found = std::find_if(cell.intervals.begin(), cell.intervals.end(), [&](const Interval& each) {
-      return each.level == coverage.level && each.low > 0;
-    });
+    const auto found = std::ranges::find_if(
+        cell.intervals, [&](const Interval& each) { return each.level == coverage.level && each.low > 0; });
     if (found == cell.intervals.end()) continue;
     const bool inside = cell.measured >= found->low && cell.measured <= found->high;
     ++coverage.told;
@@ -146,9 +145,9 @@ Line line_of(const std::vector<Cell>& cells, const std::vector<double>& given, s
   for (std::size_t level = 0; level < kIntervalLevels.size(); ++level)
     line.coverage.push_back(coverage_of(cells, weights, level));
   for (const Cell& cell : cells) line.worst_cells.push_back({cell.name, cell.error()});
-  std::stable_sort(
-      line.worst_cells.begin(), line.worst_cells.end(),
-      [](const WorstCell& a, const WorstCell& b) { return std::fabs(a.error) > std::fabs(b.error); });
+  std::ranges::stable_sort(line.worst_cells, [](const WorstCell& a, const WorstCell& b) {
+    return std::fabs(a.error) > std::fabs(b.error);
+  });
   line.worst_cells.resize(std::min(line.worst_cells.size(), kWorstCells));
   return line;
 }
@@ -282,9 +281,9 @@ class Judging {
 
  private:
   bool wanted(const SetSpec& set) const {
-    return settings_.only.empty() ||
-           std::any_of(settings_.only.begin(), settings_.only.end(),
-                       [&](const std::string& part) { return set.spec.find(part) != std::string::npos; });
+    return settings_.only.empty() || std::ranges::any_of(settings_.only, [&](const std::string& part) {
+             return set.spec.find(part) != std::string::npos;
+           });
   }
 
   const Fit& fit_of(Spec spec, const std::string& file) {

@@ -87,7 +87,7 @@ double mean_of(const std::vector<double>& values) {
 }
 
 double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
@@ -136,7 +136,7 @@ std::vector<Worst> worst_cells(const JudgedBook& judged) {
       for (std::size_t i = 0; i < std::min(kOfASet, line->worst_cells.size()); ++i)
         all.push_back({&each.set, line->worst_cells[i]});
   const auto size = [](const Worst& each) { return std::fabs(std::log1p(each.cell.error)); };
-  std::stable_sort(all.begin(), all.end(), [&](const Worst& a, const Worst& b) { return size(a) > size(b); });
+  std::ranges::stable_sort(all, [&](const Worst& a, const Worst& b) { return size(a) > size(b); });
   all.resize(std::min(all.size(), kWorstShown));
   return all;
 }

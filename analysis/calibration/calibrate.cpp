@@ -72,8 +72,8 @@ class Calibrator {
     std::vector<InputError> errors;
     const auto look = [&](const std::string& at, const std::string& name, const std::string& pointer,
                           const std::vector<Json>& values) {
-      if (std::none_of(values.begin(), values.end(),
-                       [&](const Json& each) { return setting_value(pointer, each).has_value(); }))
+      if (std::ranges::none_of(values,
+                               [&](const Json& each) { return setting_value(pointer, each).has_value(); }))
         errors.push_back(
             result_->spec.error_at(at, fmt::format("\"{}\" sets a key that scenarios do not have", name),
                                    pointer, "Correct the pointer"));
@@ -147,8 +147,8 @@ class Calibrator {
     const auto error = [](const ModelResult& each) {
       return std::isfinite(each.left_out_error) ? each.left_out_error : 1e6 + each.fitted.loss;
     };
-    const auto best = std::min_element(result_->models.begin(), result_->models.end(),
-                                       [&](const auto& a, const auto& b) { return error(a) < error(b); });
+    const auto best = std::ranges::min_element(
+        result_->models, [&](const auto& a, const auto& b) { return error(a) < error(b); });
     result_->chosen = static_cast<std::size_t>(best - result_->models.begin());
     const auto freedom = [this](std::size_t m) {
       const ModelSpec& model = result_->spec.models[m];

@@ -48,7 +48,7 @@ calibration::StepTable table_of(const Spec& spec, const std::vector<Measurement>
 void check_apart(const Spec& spec, const calibration::StepTable& fitted,
                  const calibration::StepTable& tested) {
   for (const std::uint64_t step : tested.steps)
-    if (std::binary_search(fitted.steps.begin(), fitted.steps.end(), step))
+    if (std::ranges::binary_search(fitted.steps, step))
       throw ConfigError({spec.file, "/tests/0/where",
                          fmt::format("tests step {}, which is also fitted", step), "",
                          "Select other steps: a model is tested on steps that the fit has not seen"});

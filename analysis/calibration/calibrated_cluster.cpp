@@ -37,9 +37,9 @@ Json data_section(const Calibration& calibration, const std::string& directory) 
     for (const std::string& file : data.files.empty() ? data.expected : data.files) {
       const std::string path =
           data.files.empty() ? scenario_path(file) : (std::filesystem::path(directory) / file).string();
-      const auto rows =
-          std::count_if(calibration.points.points.begin(), calibration.points.points.end(),
-                        [&](const Point& each) { return each.fitted && each.measurement.source == file; });
+      const auto rows = std::ranges::count_if(calibration.points.points, [&](const Point& each) {
+        return each.fitted && each.measurement.source == file;
+      });
       all.push_back({{"file", file}, {"hash", name_key("data", read_file(path))}, {"fitted", rows}});
     }
   return all;

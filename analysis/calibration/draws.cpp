@@ -104,7 +104,7 @@ void compare_with_fit(const Fitter& fitter, const Fitted& best, const std::vecto
   for (const LeftOut& part : left_out) {
     std::set<double> others;
     for (const std::size_t i : fitter.fitted_points())
-      if (points[i].bytes() > 0 && std::find(part.which.begin(), part.which.end(), i) == part.which.end())
+      if (points[i].bytes() > 0 && std::ranges::find(part.which, i) == part.which.end())
         others.insert(points[i].bytes());
     const std::vector<double> off = log_errors(fitter.points(), part.which, fitter.predict(best, part.which));
     const WeightedPoints what = fitter.weighted(part.which);
@@ -124,10 +124,10 @@ void compare_with_fit(const Fitter& fitter, const Fitted& best, const std::vecto
 /// Whether some part held all cells of a workload, or of a method: "/workload", "/algorithm".
 bool whole_left_out(const Fitter& fitter, const std::vector<LeftOut>& left_out, const std::string& section) {
   const std::set<std::string> all = names_of_runs(fitter.points(), fitter.fitted_points(), section);
-  return std::any_of(left_out.begin(), left_out.end(), [&](const LeftOut& part) {
+  return std::ranges::any_of(left_out, [&](const LeftOut& part) {
     std::vector<std::size_t> rest;
     for (const std::size_t i : fitter.fitted_points())
-      if (std::find(part.which.begin(), part.which.end(), i) == part.which.end()) rest.push_back(i);
+      if (std::ranges::find(part.which, i) == part.which.end()) rest.push_back(i);
     return names_of_runs(fitter.points(), rest, section).size() < all.size();
   });
 }
@@ -136,7 +136,7 @@ bool whole_left_out(const Fitter& fitter, const std::vector<LeftOut>& left_out, 
 bool changes_anything(const Fitter& fitter, const Fitted& at, std::size_t j,
                       const std::vector<std::size_t>& members, const std::vector<std::size_t>& which) {
   const ParameterSpec& parameter = fitter.model().parameters[j];
-  return std::any_of(members.begin(), members.end(), [&](std::size_t member) {
+  return std::ranges::any_of(members, [&](std::size_t member) {
     std::vector<Patch> patches;
     for (const double value : {at.values[j], parameter.low, parameter.high}) {
       Fitted beside = at;

@@ -28,7 +28,7 @@ std::vector<double> member_weights(const std::vector<double>& mean_squares, std:
                                    std::size_t parameters) {
   const double freedom = points > parameters ? static_cast<double>(points - parameters) : 1.0;
   constexpr double kExact = 1e-12;  // of a square: two members that both fit to rounding are equal
-  const double least = std::max(kExact, *std::min_element(mean_squares.begin(), mean_squares.end()));
+  const double least = std::max(kExact, *std::ranges::min_element(mean_squares));
   std::vector<double> weights;
   double sum = 0;
   for (const double square : mean_squares) {
@@ -62,7 +62,7 @@ std::vector<double> screened_sums(
     const std::size_t place = std::min(kAtATime, open.size()) - 1;
     std::nth_element(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(place), open.end());
     const double last = open[place];
-    const bool all_equal = *std::min_element(open.begin(), open.end()) == last;
+    const bool all_equal = *std::ranges::min_element(open) == last;
     std::vector<std::pair<std::size_t, std::size_t>> asked;  // no order among equals: all of them, or none
     for (std::size_t m = 0; m < members; ++m)
       if (next[m] < cells && (all_equal ? sums[m] <= last : sums[m] < last)) asked.emplace_back(m, next[m]);
@@ -105,9 +105,8 @@ constexpr std::size_t kMany = 16;  // of fewer all are simulated
 
 /// Whether some of the ensemble goes with the setting.
 bool varies(const Setting& setting, const ModelSpec& model) {
-  return std::any_of(model.ensemble.begin(), model.ensemble.end(), [&](const EnsembleSpec& each) {
-    return std::find(setting.left_alone.begin(), setting.left_alone.end(), each.pointer) ==
-           setting.left_alone.end();
+  return std::ranges::any_of(model.ensemble, [&](const EnsembleSpec& each) {
+    return std::ranges::find(setting.left_alone, each.pointer) == setting.left_alone.end();
   });
 }
 

@@ -19,7 +19,7 @@ class Bins {
  public:
   explicit Bins(const std::vector<RelativeRow>& rows) {
     for (const RelativeRow& row : rows) tops_.push_back(row.size);
-    std::sort(tops_.begin(), tops_.end());
+    std::ranges::sort(tops_);
     tops_.erase(std::unique(tops_.begin(), tops_.end()), tops_.end());
     if (tops_.size() <= kMostBins) return;
     std::vector<double> fewer;
@@ -219,8 +219,8 @@ double left_out_error(const std::vector<EntryKind>& kinds, const Bins& bins,
       const RelativeRow& row = kinds.front().rows[i];
       const std::size_t bin = bins.of(row.size);
       if (programme.has(row) || (bins.count() > 2 && (bin == 0 || bin + 1 == bins.count()))) continue;
-      const auto entry = std::find_if(table.begin(), table.end(),
-                                      [&](const TableEntry& each) { return row.size <= each.up_to; });
+      const auto entry =
+          std::ranges::find_if(table, [&](const TableEntry& each) { return row.size <= each.up_to; });
       const RelativeRow& of = kinds[entry->kind].rows[i];
       errors += row.weight * std::fabs(of.fixed + of.features.dot(entry->costs) - 1);
       weights += row.weight;

@@ -56,7 +56,7 @@ class Starts {
       const double square = mean_square(fit_.points, fit_.what, predicted[i], fit_.settings.outlier);
       order.emplace_back(std::isfinite(square) ? square : std::numeric_limits<double>::infinity(), i);
     }
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order);
     order.resize(static_cast<std::size_t>(count));
     std::vector<std::vector<double>> chosen;
     for (const auto& [square, i] : order) chosen.push_back(std::move(places[i]));
@@ -92,8 +92,7 @@ class Starts {
     fit_.predictor.each(from.size(), [&](std::size_t i) {
       from[i] = Solver(solver).solve(std::move(places[i]), kStartIterations, kStartTolerance);
     });
-    return std::min_element(from.begin(), from.end(),
-                            [](const Solved& a, const Solved& b) { return a.loss < b.loss; })
+    return std::ranges::min_element(from, [](const Solved& a, const Solved& b) { return a.loss < b.loss; })
         ->x;
   }
 
@@ -215,8 +214,8 @@ WeightedPoints weigh(const Points& points, const std::vector<std::size_t>& which
 double usual_weight(const WeightedPoints& what) { return 1 / static_cast<double>(what.which.size()); }
 
 std::size_t free_parameters(const ModelSpec& model) {
-  return static_cast<std::size_t>(std::count_if(model.parameters.begin(), model.parameters.end(),
-                                                [](const ParameterSpec& each) { return !each.usual; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(model.parameters, [](const ParameterSpec& each) { return !each.usual; }));
 }
 
 Fitted fit_parameters(const Predictor& predictor, const Points& points, const ModelSpec& model,

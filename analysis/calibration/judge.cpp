@@ -21,7 +21,7 @@ int octave_of(const Point& point) {
 
 /// The value below which so much of the weight lies, of (value, weight).
 double weighted_quantile(std::vector<std::pair<double, double>> values, double probability) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   double sum = 0, all = 0;
   for (const auto& [value, weight] : values) all += weight;
   for (const auto& [value, weight] : values) {
@@ -54,10 +54,9 @@ ErrorSummary summarise_errors(const std::vector<JudgedPoint>& points, const std:
   summary.bias /= sum;
   summary.median = weighted_quantile(errors, 0.5);
   summary.p95 = weighted_quantile(errors, 0.95);
-  const auto told =
-      std::count_if(points.begin(), points.end(), [](const auto& each) { return !each.intervals.empty(); });
+  const auto told = std::ranges::count_if(points, [](const auto& each) { return !each.intervals.empty(); });
   for (std::size_t level = 0; told > 0 && level < kIntervalLevels.size(); ++level) {
-    const auto within = std::count_if(points.begin(), points.end(), [level](const JudgedPoint& each) {
+    const auto within = std::ranges::count_if(points, [level](const JudgedPoint& each) {
       return !each.intervals.empty() && each.measured >= each.intervals[level].low &&
              each.measured <= each.intervals[level].high;
     });
@@ -308,7 +307,7 @@ std::vector<Judgement> judge_test(const Judge& judge, std::size_t number) {
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < points.points.size(); ++i) {
     const std::vector<std::size_t>& tests = points.points[i].tests;
-    if (std::find(tests.begin(), tests.end(), number) != tests.end()) which.push_back(i);
+    if (std::ranges::find(tests, number) != tests.end()) which.push_back(i);
   }
   std::vector<Judgement> all{judged_with_intervals(judge, which, octaves_equal)};
   const auto compare = [&](const std::string& way, const std::vector<double>& predicted) {

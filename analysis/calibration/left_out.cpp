@@ -15,8 +15,8 @@ namespace {
 constexpr double kLeftOutLevel = 0.9;
 
 const std::string& column_name(const LeftOut& part, const std::vector<std::string>& columns) {
-  return *std::find_if(columns.begin(), columns.end(),
-                       [&](const std::string& column) { return part.part.starts_with(column + " "); });
+  return *std::ranges::find_if(
+      columns, [&](const std::string& column) { return part.part.starts_with(column + " "); });
 }
 
 /// Those of all parts but one.
@@ -127,7 +127,7 @@ std::string numbers(const Calibration& calibration) {
     text += fmt::format(
         "\nEnsemble of {} ({} members): their weights amount to {:.1f} equal members; the likeliest weighs {}.\n",
         calibration.model().ensemble.front().name, weights.size(), 1 / squares,
-        in_percent(*std::max_element(weights.begin(), weights.end())));
+        in_percent(*std::ranges::max_element(weights)));
   }
   return text + "\n";
 }
@@ -140,8 +140,7 @@ std::vector<std::string> telling_columns(const Calibration& calibration) {
       return column_of(calibration.points.points[each.point].measurement, column).value_or("");
     };
     const auto& points = calibration.fit.points;
-    if (std::any_of(points.begin(), points.end(),
-                    [&](const JudgedPoint& each) { return of(each) != of(points.front()); }))
+    if (std::ranges::any_of(points, [&](const JudgedPoint& each) { return of(each) != of(points.front()); }))
       telling.emplace_back(column);
   }
   return telling;

@@ -112,12 +112,12 @@ Json stack_model(const LogMachine& machine, const char* inside, bool by_estimate
     std::vector<double> factors;
     for (const auto& [key, value] : numbers)
       for (const TunedWay& way : ways) {
-        if (std::find(protocols.begin(), protocols.end(), way.protocol) == protocols.end()) continue;
+        if (std::ranges::find(protocols, way.protocol) == protocols.end()) continue;
         pointers.push_back("/stack/" + way.protocol + (way.tree ? "/tree/" : "/ring/") + key);
         factors.push_back(way.*value);
       }
     const bool a_share = std::string_view(numbers.front().first) == "share";
-    const double most = a_share ? high / *std::max_element(factors.begin(), factors.end()) : high;
+    const double most = a_share ? high / *std::ranges::max_element(factors) : high;
     const std::string of = protocols.size() == 1 ? protocols.front() + ": " : "";
     parameters.push_back(
         parameter(of + what + ", times NCCL's", pointers, factors, low, most, source, !a_share));
@@ -132,8 +132,8 @@ Json stack_model(const LogMachine& machine, const char* inside, bool by_estimate
   };
   std::vector<std::string> protocols = {"ll", "ll128", "simple"};
   if (pcie) protocols.erase(protocols.begin() + 1);
-  const bool apart = std::count_if(machine.workers.begin(), machine.workers.end(),
-                                   [&](int each) { return each <= machine.gpus_per_node; }) > 1;
+  const bool apart =
+      std::ranges::count_if(machine.workers, [&](int each) { return each <= machine.gpus_per_node; }) > 1;
   if (own) {
     Numbers all = launches;
     if (has_inside) all.insert(all.end(), inside_nodes.begin(), inside_nodes.end());
@@ -188,8 +188,8 @@ Json ring_model(const LogMachine& machine) {
 
 /// Numbers of ranks that can be left out, and the others still tell every number of the model.
 bool can_leave_workers_out(const LogMachine& machine) {
-  const auto several = std::count_if(machine.workers.begin(), machine.workers.end(),
-                                     [&](int each) { return each > machine.gpus_per_node; });
+  const auto several =
+      std::ranges::count_if(machine.workers, [&](int each) { return each > machine.gpus_per_node; });
   return machine.workers.size() >= 3 && (machine.nodes == 1 || several >= 2);
 }
 
@@ -235,8 +235,7 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
   };
   // One rank does not communicate: beside others it tells nothing.
   const auto alone = [](const Measurement& row) { return row.workers == 1; };
-  const bool drop_alone =
-      std::any_of(rows.begin(), rows.end(), alone) && !std::all_of(rows.begin(), rows.end(), alone);
+  const bool drop_alone = std::ranges::any_of(rows, alone) && !std::ranges::all_of(rows, alone);
   if (drop_alone) std::erase_if(rows, alone);
   std::set<std::string> untold, used;
   for (const Measurement& row : rows)

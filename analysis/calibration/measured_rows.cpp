@@ -18,8 +18,8 @@ namespace simsgd {
 namespace {
 
 double statistic_of(const std::string& name, const std::vector<double>& values) {
-  if (name == "min") return *std::min_element(values.begin(), values.end());
-  if (name == "max") return *std::max_element(values.begin(), values.end());
+  if (name == "min") return *std::ranges::min_element(values);
+  if (name == "max") return *std::ranges::max_element(values);
   if (name == "median") return quantile(values, 0.5);
   if (name == "p95") return quantile(values, 0.95);
   double sum = 0;
@@ -40,9 +40,8 @@ std::vector<Measurement> summarised(const DataSpec& data, const std::vector<Meas
       all.push_back(row);
       values.emplace_back();
       for (auto label = all.back().labels.begin(); label != all.back().labels.end();)
-        label = std::find(data.by.begin(), data.by.end(), label->first) == data.by.end()
-                    ? all.back().labels.erase(label)
-                    : std::next(label);
+        label = std::ranges::find(data.by, label->first) == data.by.end() ? all.back().labels.erase(label)
+                                                                          : std::next(label);
     }
     values[found->second].push_back(row.value);
   }

@@ -20,8 +20,7 @@ void apply(const Patch& patch, Json& document) {
 
 Patch patch_for(const Setting& setting, Patch patch) {
   std::erase_if(patch, [&](const auto& each) {
-    return std::find(setting.left_alone.begin(), setting.left_alone.end(), each.first) !=
-           setting.left_alone.end();
+    return std::ranges::find(setting.left_alone, each.first) != setting.left_alone.end();
   });
   return patch;
 }
@@ -203,8 +202,8 @@ bool usable(const Measurement& measurement) {
 void check_apart(const Spec& spec, const std::vector<Point>& points) {
   for (const Point& point : points) {
     if (!point.fitted || point.tests.empty()) continue;
-    const auto both = std::count_if(points.begin(), points.end(),
-                                    [](const Point& each) { return each.fitted && !each.tests.empty(); });
+    const auto both =
+        std::ranges::count_if(points, [](const Point& each) { return each.fitted && !each.tests.empty(); });
     throw ConfigError(
         {spec.file, "/tests/" + std::to_string(point.tests.front()) + "/where",
          fmt::format("tests {} of the fitted measurements, the first in line {} of {}", both,
@@ -215,8 +214,8 @@ void check_apart(const Spec& spec, const std::vector<Point>& points) {
 
 void check_enough(const Spec& spec, const std::vector<Point>& points,
                   const std::vector<Measurement>& measurements) {
-  const auto fitted = static_cast<std::size_t>(
-      std::count_if(points.begin(), points.end(), [](const Point& each) { return each.fitted; }));
+  const auto fitted =
+      static_cast<std::size_t>(std::ranges::count_if(points, [](const Point& each) { return each.fitted; }));
   if (points.empty() && spec.fit.where.empty())
     throw ConfigError({spec.file, "/data", "contains no measurement to fit or test", "",
                        "Check what `simsgd import` reads from the files, and the conditions in \"where\""});

@@ -213,8 +213,7 @@ Predictor::Predictor(const Points& points, PredictorSettings settings)
   for (const Point& point : points.points) {
     if (points.settings[point.setting].kind != PredictSpec::Kind::run) continue;
     std::vector<std::string>& metrics = metrics_[point.setting];
-    if (std::find(metrics.begin(), metrics.end(), point.metric) == metrics.end())
-      metrics.push_back(point.metric);
+    if (std::ranges::find(metrics, point.metric) == metrics.end()) metrics.push_back(point.metric);
   }
 }
 
@@ -281,7 +280,7 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
     for (std::size_t i = 0; i < group->which.size(); ++i) {
       const Point& point = points_.points[group->which[i]];
       const std::vector<std::string>& names = metrics_.at(point.setting);
-      const auto name = std::find(names.begin(), names.end(), point.metric);
+      const auto name = std::ranges::find(names, point.metric);
       values[p][group->places[i]] = point.times * metrics[static_cast<std::size_t>(name - names.begin())];
     }
   }

@@ -157,9 +157,8 @@ void refit_entries(const std::vector<EntryKind>& kinds, int workers, const Json&
   double below = -1;
   for (const Json& entry : table) {
     if (entry.value("workers", 0) != workers) continue;
-    const EntryKind& kind = *std::find_if(kinds.begin(), kinds.end(), [&](const EntryKind& each) {
-      return each.schedule == entry.value("schedule", "");
-    });
+    const EntryKind& kind = *std::ranges::find_if(
+        kinds, [&](const EntryKind& each) { return each.schedule == entry.value("schedule", ""); });
     const double up_to = entry.value("up_to", std::numeric_limits<double>::infinity());
     std::vector<RelativeRow> rows;
     for (const RelativeRow& row : kind.rows)
@@ -194,8 +193,8 @@ Patch refit_tables(const Predictor& predictor, const Points& points, const Model
                    const WeightedPoints& what, const Patch& tables) {
   Patch again;
   for (const SearchSpec& search : model.searches) {
-    const auto found = std::find_if(tables.begin(), tables.end(),
-                                    [&](const auto& each) { return each.first == search.pointer; });
+    const auto found =
+        std::ranges::find_if(tables, [&](const auto& each) { return each.first == search.pointer; });
     std::map<int, WeightedPoints> parts = tables_wanted(points, search, what);
     Json table = Json::array();
     std::vector<int> all;  // numbers of workers, as the table has them

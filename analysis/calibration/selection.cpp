@@ -73,11 +73,11 @@ std::string values_shown(const std::vector<Measurement>& all, const std::string&
   std::vector<std::string> values;
   for (const Measurement& each : all)
     if (const std::optional<std::string> value = column_of(each, column))
-      if (std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
+      if (std::ranges::find(values, *value) == values.end()) values.push_back(*value);
   if (values.empty()) return fmt::format("no measurement has \"{}\"", column);
   if (std::all_of(values.begin(), values.end(), quantity_said))
-    std::sort(values.begin(), values.end(),
-              [](const auto& a, const auto& b) { return *quantity_said(a) < *quantity_said(b); });
+    std::ranges::sort(values,
+                      [](const auto& a, const auto& b) { return *quantity_said(a) < *quantity_said(b); });
   if (values.size() <= kMostShown) return fmt::format("the data have {}", fmt::join(values, ", "));
   return fmt::format("the data have {} values, {} to {}", values.size(), values.front(), values.back());
 }
@@ -110,9 +110,9 @@ bool Condition::holds(const Measurement& measurement) const {
   const std::optional<std::string> value = column_of(measurement, column);
   if (!value) return false;
   if (!among.empty() &&
-      std::none_of(among.begin(), among.end(), [&](const std::string& each) { return same(each, *value); }))
+      std::ranges::none_of(among, [&](const std::string& each) { return same(each, *value); }))
     return false;
-  if (!contains.empty() && std::none_of(contains.begin(), contains.end(), [&](const std::string& part) {
+  if (!contains.empty() && std::ranges::none_of(contains, [&](const std::string& part) {
         return value->find(part) != std::string::npos;
       }))
     return false;
@@ -134,8 +134,8 @@ Selection::Selection(const Json& json) {
 
 bool Selection::holds(const Measurement& measurement) const {
   const auto holds_too = [&](const auto& each) { return each.holds(measurement); };
-  return std::all_of(conditions_.begin(), conditions_.end(), holds_too) &&
-         (any_of_.empty() || std::any_of(any_of_.begin(), any_of_.end(), holds_too));
+  return std::ranges::all_of(conditions_, holds_too) &&
+         (any_of_.empty() || std::ranges::any_of(any_of_, holds_too));
 }
 
 Selection Selection::with(const std::string& column, const std::string& value) const {
@@ -147,10 +147,10 @@ Selection Selection::with(const std::string& column, const std::string& value) c
 std::string Selection::shown(const std::vector<Measurement>& all) const {
   std::vector<std::string> parts;
   for (const Condition& each : conditions_)
-    parts.push_back(fmt::format(
-        "\"{}\": {} matches {} measurements; {}", each.column, each.text,
-        std::count_if(all.begin(), all.end(), [&](const Measurement& one) { return each.holds(one); }),
-        values_shown(all, each.column)));
+    parts.push_back(
+        fmt::format("\"{}\": {} matches {} measurements; {}", each.column, each.text,
+                    std::ranges::count_if(all, [&](const Measurement& one) { return each.holds(one); }),
+                    values_shown(all, each.column)));
   for (const Selection& each : any_of_) parts.push_back(each.shown(all));
   return fmt::format("{}", fmt::join(parts, ". "));
 }

@@ -99,8 +99,8 @@ Solver::Solver(const FitProblem& problem)
     for (std::size_t j = 0; j < model.parameters.size(); ++j) {
       const ParameterSpec& parameter = model.parameters[j];
       const bool alone =
-          parameter.for_some && std::find(left_alone.begin(), left_alone.end(),
-                                          parameter.key(parameter.pointers.front())) != left_alone.end();
+          parameter.for_some &&
+          std::ranges::find(left_alone, parameter.key(parameter.pointers.front())) != left_alone.end();
       goes_with_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = alone ? 0 : 1;
     }
   }

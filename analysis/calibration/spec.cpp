@@ -166,8 +166,9 @@ void check_written(const Spec& spec, const Sourced& sourced, ErrorList& errors) 
       const ParameterSpec& parameter = spec.models[i].parameters[j];
       const std::string at = child(model + "/parameters", j);
       check(parameter.where, at);
-      if (parameter.for_some && std::any_of(parameter.pointers.begin(), parameter.pointers.end(),
-                                            [](const auto& each) { return each.starts_with("/cluster/"); }))
+      if (parameter.for_some && std::ranges::any_of(parameter.pointers, [](const auto& each) {
+            return each.starts_with("/cluster/");
+          }))
         errors.add(sourced.value, sourced.origins, at + "/where",
                    "selects scenarios for a number of the cluster, which has one value for all of them",
                    "Drop it, or only report (without -o, or with validate)");
@@ -186,8 +187,8 @@ void check_kind(const SpecSection& section, const Sourced& sourced, ErrorList& e
   const auto wrong = [&](const std::string& pointer, const std::string& problem, const std::string& remedy) {
     errors.add(sourced.value, sourced.origins, pointer, problem, remedy);
   };
-  const bool by_themselves = std::all_of(section.data.begin(), section.data.end(),
-                                         [](const DataSection& each) { return !each.data.expected.empty(); });
+  const bool by_themselves =
+      std::ranges::all_of(section.data, [](const DataSection& each) { return !each.data.expected.empty(); });
   const bool predicts =
       !section.models.empty() && (by_themselves || (section.scenario.present() && !section.predict.empty()));
   if (!section.stragglers && !predicts)

@@ -125,8 +125,7 @@ void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, Effort
     const std::vector<double> weights = weigh_outcomes(what, best, first);
     std::vector<std::size_t> order(weights.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
     order.resize(std::min(order.size(), kMostFitted));
     std::vector<std::vector<double>> values = std::move(best.member_values);
     const Fitted from = best;
@@ -164,7 +163,7 @@ std::vector<std::vector<double>> Fitter::predict_members(const Fitted& fitted,
                                                          const std::vector<std::size_t>& which,
                                                          double factor) const {
   if (fitted.weights.empty()) return {};
-  const double least = kLeastWeight * *std::max_element(fitted.weights.begin(), fitted.weights.end());
+  const double least = kLeastWeight * *std::ranges::max_element(fitted.weights);
   std::vector<std::size_t> members;
   for (std::size_t m = 0; m < fitted.weights.size(); ++m)
     if (fitted.weights[m] >= least) members.push_back(m);
@@ -186,8 +185,8 @@ void Fitter::each(std::size_t count, const std::function<void(std::size_t)>& bod
 }
 
 bool Fitter::runs() const {
-  return std::any_of(points_.settings.begin(), points_.settings.end(),
-                     [](const Setting& each) { return each.kind == PredictSpec::Kind::run; });
+  return std::ranges::any_of(points_.settings,
+                             [](const Setting& each) { return each.kind == PredictSpec::Kind::run; });
 }
 
 std::vector<std::size_t> Fitter::fitted_points() const {
@@ -222,7 +221,7 @@ std::size_t cells_beside(const Points& points, const std::vector<std::size_t>& a
                          const std::vector<std::size_t>& left_out) {
   std::set<std::tuple<std::size_t, double, std::string>> cells;
   for (const std::size_t i : all)
-    if (!std::binary_search(left_out.begin(), left_out.end(), i))
+    if (!std::ranges::binary_search(left_out, i))
       cells.emplace(points.points[i].setting, points.points[i].bytes(), points.points[i].metric);
   return cells.size();
 }
@@ -245,9 +244,7 @@ Fitted begin_without(const Fitter& fitter, const Fitted& best, const Slopes& slo
   Fitted begin = best;
   for (std::size_t j = 0; j < begin.values.size(); ++j) {
     const auto depends = [&](std::size_t i) { return slopes.at(i)[j] != 0; };
-    if (std::none_of(left_out.begin(), left_out.end(), depends) ||
-        std::any_of(rest.begin(), rest.end(), depends))
-      continue;
+    if (std::ranges::none_of(left_out, depends) || std::ranges::any_of(rest, depends)) continue;
     const ParameterSpec& parameter = fitter.model().parameters[j];
     begin.values[j] =
         value_at(parameter, (scale_of(parameter, parameter.low) + scale_of(parameter, parameter.high)) / 2);
@@ -354,7 +351,7 @@ Reach reach_of_errors(const std::vector<CountedError>& errors) {
   const double most = largest(errors);
   if (!(most > 0)) return reach;
   std::vector<double> weights = over_scales(errors);
-  const double likeliest = *std::max_element(weights.begin(), weights.end());
+  const double likeliest = *std::ranges::max_element(weights);
   double sum = 0;
   for (double& each : weights) sum += each = std::exp(each - likeliest);
   const auto beyond = [&](double log_size, double level) {
@@ -385,7 +382,7 @@ double share_with_slopes(const std::vector<CountedError>& errors) {
   for (int i = 0; i <= kShares; ++i) {
     const double tried = static_cast<double>(i) / kShares;
     const std::vector<double> likelihoods = over_scales(errors, tried, square / count);
-    const double best = *std::max_element(likelihoods.begin(), likelihoods.end());
+    const double best = *std::ranges::max_element(likelihoods);
     if (i == 0) flat = best;
     if (best - flat > least) share = tried, least = best - flat;
   }

@@ -59,7 +59,7 @@ std::vector<CommonUnit> units_of(const Chart& chart) {
     const bool end = column.field == "low" || column.field == "high";
     const std::string key = end ? "value" : column.unit == "1" ? column.field : column.unit;
     const std::vector<double> numbers = numbers_of(chart, c);
-    const bool counts = column.unit == "1" && std::all_of(numbers.begin(), numbers.end(), [](double number) {
+    const bool counts = column.unit == "1" && std::ranges::all_of(numbers, [](double number) {
                           return number == std::floor(number);
                         });
     const bool shared = known.contains(key) && (end || column.unit != "1");
@@ -98,8 +98,7 @@ std::string report_csv(const Report& report) {
   for (const StudyReport& study : report.studies)
     for (const Chart& chart : study.charts)
       for (const Column& column : chart.columns)
-        if (std::find(all.fields.begin(), all.fields.end(), column.name) == all.fields.end())
-          all.fields.push_back(column.name);
+        if (std::ranges::find(all.fields, column.name) == all.fields.end()) all.fields.push_back(column.name);
   for (const StudyReport& study : report.studies)
     for (const Chart& chart : study.charts) {
       const Table table = table_of(chart);
@@ -108,7 +107,7 @@ std::string report_csv(const Report& report) {
         record[0] = study.name;
         record[1] = chart.name;
         for (std::size_t c = 0; c < row.size(); ++c)
-          record[static_cast<std::size_t>(std::find(all.fields.begin(), all.fields.end(), table.fields[c]) -
+          record[static_cast<std::size_t>(std::ranges::find(all.fields, table.fields[c]) -
                                           all.fields.begin())] = row[c];
       }
     }

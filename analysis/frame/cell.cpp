@@ -104,10 +104,9 @@ bool is_deterministic(const ScenarioOf& scenario_of, const std::string& metric,
     return !drawn && draws_nothing(scenario_of(runs.front()->key));
   }
   if (!goes_with_time(metric) || metric == kShownByEvaluations || !first.contains(metric))
-    return std::all_of(runs.begin(), runs.end(),
-                       [&](const ResultPoint* each) { return is_same(each->metrics, first); });
+    return std::ranges::all_of(runs, [&](const ResultPoint* each) { return is_same(each->metrics, first); });
   const std::map<std::string, double> told = those_of(first, {metric, "compute_s", "straggle_s"});
-  return std::all_of(runs.begin(), runs.end(), [&](const ResultPoint* each) {
+  return std::ranges::all_of(runs, [&](const ResultPoint* each) {
     return is_same(those_of(each->metrics, {metric, "compute_s", "straggle_s"}), told);
   });
 }
@@ -199,7 +198,7 @@ std::optional<Measure> parse_curve(const std::string& name, std::vector<InputErr
   measure.curve = name.substr(0, at);
   const std::string place = name.substr(at + 1);
   const std::size_t before = errors.size();
-  if (std::find(kCurves.begin(), kCurves.end(), measure.curve) == kCurves.end())
+  if (std::ranges::find(kCurves, measure.curve) == kCurves.end())
     errors.push_back(
         {"--metric", "", "is not a curve", measure.curve, which_there_are(measure.curve, kCurves)});
   if (place != "mean") {
@@ -218,23 +217,23 @@ std::optional<Measure> parse_curve(const std::string& name, std::vector<InputErr
 /// Whether any of the points has, or misses, it.
 bool is_measured(const Frame& frame, const std::string& name) {
   const auto& points = frame.rows();
-  return std::any_of(points.begin(), points.end(),
-                     [&](const ResultPoint* point) { return point->metrics.contains(name); }) ||
-         (name == kTimeToTarget && std::any_of(points.begin(), points.end(), [&](const ResultPoint* point) {
+  return std::ranges::any_of(points,
+                             [&](const ResultPoint* point) { return point->metrics.contains(name); }) ||
+         (name == kTimeToTarget && std::ranges::any_of(points, [&](const ResultPoint* point) {
             return is_missed_target(frame, *point);
           }));
 }
 
 bool none_ended(const Frame& frame) {
-  return std::none_of(frame.rows().begin(), frame.rows().end(),
-                      [](const ResultPoint* point) { return point->status == RunStatus::ok; });
+  return std::ranges::none_of(frame.rows(),
+                              [](const ResultPoint* point) { return point->status == RunStatus::ok; });
 }
 
 }  // namespace
 
 std::optional<double> value_at(const std::vector<CurvePoint>& curve, double time_s) {
-  const auto after = std::find_if(curve.begin(), curve.end(),
-                                  [time_s](const CurvePoint& each) { return each.time_s > time_s; });
+  const auto after =
+      std::ranges::find_if(curve, [time_s](const CurvePoint& each) { return each.time_s > time_s; });
   if (after == curve.begin()) return std::nullopt;
   const CurvePoint& from = *(after - 1);
   if (after == curve.end()) return from.value;

@@ -30,7 +30,7 @@ const std::vector<std::string> kChosen = {"/algorithm",
                                           "/use"};
 
 bool is_chosen(const std::string& pointer) {
-  return pointer == "/cluster" || std::any_of(kChosen.begin(), kChosen.end(), [&](const std::string& each) {
+  return pointer == "/cluster" || std::ranges::any_of(kChosen, [&](const std::string& each) {
            return pointer == each || pointer.starts_with(each + "/");
          });
 }
@@ -56,7 +56,7 @@ std::vector<Axis> axes_of(const ResultStudy& study) {
     }
   std::set<std::string> names;  // two axes may have one name; columns may not
   for (Axis& axis : axes) {
-    if (std::find(axis.at.begin(), axis.at.end(), kNowhere) != axis.at.end()) {
+    if (std::ranges::find(axis.at, kNowhere) != axis.at.end()) {
       std::replace(axis.at.begin(), axis.at.end(), kNowhere, axis.values.size());
       axis.values.push_back({kDefault, {}});
     }
@@ -143,15 +143,15 @@ std::vector<std::string> Axis::labels() const {
 }
 
 bool Axis::is_numeric() const {
-  return std::all_of(values.begin(), values.end(), [](const Value& each) { return each.number.has_value(); });
+  return std::ranges::all_of(values, [](const Value& each) { return each.number.has_value(); });
 }
 
 std::vector<const ResultPoint*> Group::runs() const {
   std::vector<const ResultPoint*> runs;
   for (const ResultPoint* each : points)
     if (each->status == RunStatus::ok) runs.push_back(each);
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const ResultPoint* a, const ResultPoint* b) { return a->seed < b->seed; });
+  std::ranges::stable_sort(runs,
+                           [](const ResultPoint* a, const ResultPoint* b) { return a->seed < b->seed; });
   return runs;
 }
 
@@ -236,8 +236,8 @@ Frame Frame::where(const std::vector<std::string>& filters, std::vector<InputErr
   if (errors.size() > before) return *this;
   std::vector<std::size_t> rows;
   for (std::size_t row = 0; row < rows_.size(); ++row)
-    if (std::all_of(wanted.begin(), wanted.end(),
-                    [&](const auto& each) { return each.second.contains(axes_[each.first].at[row]); }))
+    if (std::ranges::all_of(
+            wanted, [&](const auto& each) { return each.second.contains(axes_[each.first].at[row]); }))
       rows.push_back(row);
   if (rows.empty() && !filters.empty())
     errors.push_back(
@@ -313,8 +313,7 @@ std::vector<std::string> notes_on_missing(const std::vector<const ResultPoint*>&
 
 void expect_results(const Frame& frame) {
   const auto& points = frame.rows();
-  if (std::any_of(points.begin(), points.end(),
-                  [](const ResultPoint* point) { return point->status == RunStatus::ok; }))
+  if (std::ranges::any_of(points, [](const ResultPoint* point) { return point->status == RunStatus::ok; }))
     return;
   std::string problem = fmt::format("No point of {} has a result.", frame.study().name);
   for (const std::string& note : notes_on_missing(points)) problem += " " + note + ".";

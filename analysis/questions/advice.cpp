@@ -39,8 +39,7 @@ struct Attempt {
 
   bool ran() const { return impossible.empty() && failed.empty(); }
   bool arrived() const {
-    return std::all_of(under.begin(), under.end(),
-                       [](const AdviceTrial& each) { return each.value.has_value(); });
+    return std::ranges::all_of(under, [](const AdviceTrial& each) { return each.value.has_value(); });
   }
   std::vector<double> values() const {
     std::vector<double> all;
@@ -121,8 +120,7 @@ class Halving {
       made_.spent += all[i].cost;
       for (const AdviceTrial& trial : all[i].under)
         for (const std::string& note : trial.notes)
-          if (std::find(made_.notes.begin(), made_.notes.end(), note) == made_.notes.end())
-            made_.notes.push_back(note);
+          if (std::ranges::find(made_.notes, note) == made_.notes.end()) made_.notes.push_back(note);
       if (!all[i].impossible.empty())
         made_.impossible.push_back({label(ids[i]), all[i].impossible});
       else if (!all[i].failed.empty())
@@ -132,7 +130,7 @@ class Halving {
   }
 
   bool is_beyond(const Attempt& attempt) const {
-    return std::any_of(attempt.under.begin(), attempt.under.end(), [this](const AdviceTrial& each) {
+    return std::ranges::any_of(attempt.under, [this](const AdviceTrial& each) {
       return !beyond_limits(each.time_s, each.cost_usd, settings_).empty();
     });
   }
@@ -183,8 +181,7 @@ class Halving {
     for (std::size_t i = 0; i < all.size(); ++i)
       if (all[i].ran()) order.push_back(i);
     if (order.empty()) none_left();
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
     const std::size_t least = std::max<std::size_t>(2, (order.size() + kKeepOneOf - 1) / kKeepOneOf);
     std::vector<std::size_t> kept;
     std::set<std::string> algorithms;
@@ -402,7 +399,7 @@ AdviceCheck check_advice(const Study& study, const Candidates& candidates, const
   };
   const auto counts = [&](const Attempt& attempt) {
     return attempt.ran() && attempt.arrived() &&
-           std::all_of(attempt.under.begin(), attempt.under.end(), [&](const AdviceTrial& each) {
+           std::ranges::all_of(attempt.under, [&](const AdviceTrial& each) {
              return beyond_limits(each.time_s, each.cost_usd, settings).empty();
            });
   };

@@ -45,7 +45,7 @@ std::vector<Sample> paired(const std::vector<Sample>& samples, const std::vector
   };
   std::vector<Sample> kept = samples;
   std::erase_if(kept, [&](const Sample& each) {
-    return counts(each) && std::none_of(others.begin(), others.end(), [&](const Sample& other) {
+    return counts(each) && std::ranges::none_of(others, [&](const Sample& other) {
              return counts(other) && other.point->seed == each.point->seed;
            });
   });
@@ -229,7 +229,7 @@ void fill_records(const std::vector<ComparedCell>& cells, const std::string& by,
 }
 
 void explain(const std::vector<ComparedCell>& cells, Table& table) {
-  const auto any = [&](auto holds) { return std::any_of(cells.begin(), cells.end(), holds); };
+  const auto any = [&](auto holds) { return std::ranges::any_of(cells, holds); };
   for (const auto& [verdict, note] :
        {std::pair{"tie", "tie: the difference is not significant after Holm's correction over the rows"},
         {kUndecided, kUndecidedNote},

@@ -48,7 +48,7 @@ std::vector<Json> variants(const Json& form, const Json& base, int workers) {
   const Json required = form.value("required", Json::array());
   for (const std::string& option : kOptions) {
     if (!properties.contains(option)) continue;
-    const bool must = std::find(required.begin(), required.end(), Json(option)) != required.end();
+    const bool must = std::ranges::find(required, Json(option)) != required.end();
     const bool may_stay = base.contains(option) || (properties[option].contains("default") && !must);
     std::vector<Json> next;
     for (const Json& each : all) {
@@ -80,14 +80,13 @@ void check_names(const std::vector<std::string>& wanted, const std::map<std::str
 }
 
 bool varies(const Study& study, const std::string& section) {
-  return std::any_of(study.axes.begin(), study.axes.end(),
-                     [&](const std::string& pointer) { return within(pointer, section); });
+  return std::ranges::any_of(study.axes,
+                             [&](const std::string& pointer) { return within(pointer, section); });
 }
 
 /// Has more than seeds.
 bool is_study(const Study& study) {
-  return std::any_of(study.axes.begin(), study.axes.end(),
-                     [](const std::string& pointer) { return pointer != "/seed"; });
+  return std::ranges::any_of(study.axes, [](const std::string& pointer) { return pointer != "/seed"; });
 }
 
 void set(StudyPoint& point, const std::string& pointer, Json value, const std::string& option) {
@@ -155,7 +154,7 @@ std::vector<StudyPoint> points_to_try(const Study& study, const CandidateSetting
     const int workers = resolved["cluster"]["workers"];
     for (const auto& [name, form] : forms) {
       const auto& wanted = settings.algorithms;
-      if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
+      if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
       const bool own = resolved["algorithm"]["name"] == name;
       // A method that lies in a file of the user's is tried where a scenario or --algorithms names it.
       if (wanted.empty() && !own && form["properties"].contains("file")) continue;

@@ -86,8 +86,7 @@ ChartAxis Grid::axis(std::size_t place) const {
 }
 
 bool Grid::has_metric(const std::string& metric) const {
-  return std::any_of(cells.begin(), cells.end(),
-                     [&](const GridCell& cell) { return !values_of(cell, metric).empty(); });
+  return std::ranges::any_of(cells, [&](const GridCell& cell) { return !values_of(cell, metric).empty(); });
 }
 
 std::vector<std::vector<const GridCell*>> Grid::compared() const {
@@ -105,8 +104,7 @@ std::vector<std::vector<const GridCell*>> Grid::compared() const {
 std::vector<std::string> Grid::filters_without(const std::vector<std::optional<std::size_t>>& without) const {
   std::vector<std::string> filters;
   for (std::size_t i = 0; i < axes.size(); ++i)
-    if (std::find(without.begin(), without.end(), std::optional(i)) == without.end())
-      filters.push_back(axis(i).field);
+    if (std::ranges::find(without, std::optional(i)) == without.end()) filters.push_back(axis(i).field);
   return filters;
 }
 
@@ -195,7 +193,7 @@ void mark_front(const Grid& grid, std::vector<Choice>& choices) {
     together[happens].push_back(&choice);
   }
   for (auto& [happens, group] : together) {
-    std::sort(group.begin(), group.end(), [](const Choice* a, const Choice* b) {
+    std::ranges::sort(group, [](const Choice* a, const Choice* b) {
       return std::pair(a->time_s, a->cost_usd) < std::pair(b->time_s, b->cost_usd);
     });
     group.front()->alone = group.size() == 1;
@@ -222,7 +220,7 @@ MadeChart pareto_chart(const ChartSource& source) {
   }
   if (choices.empty()) return "No setting has a cost and a time for all of its seeds.";
   mark_front(grid, choices);
-  if (std::all_of(choices.begin(), choices.end(), [](const Choice& choice) { return choice.alone; }))
+  if (std::ranges::all_of(choices, [](const Choice& choice) { return choice.alone; }))
     return "No two choices ran under the same circumstances.";
   Chart chart = source.chart({{"time_s", "time_s", "time", "s"},
                               {"cost_usd", "cost_usd", "cost", "USD"},

@@ -47,7 +47,7 @@ MadeChart values_chart(const ChartSource& source, const ValueKind& kind) {
   const frame::Measure measure = frame::measure_of_metric(kind.metric);
   const bool target = measure.name == kTargetMetric;
   const bool asked = grid.has_metric(kind.metric) ||
-                     (target && std::any_of(grid.cells.begin(), grid.cells.end(), [&](const GridCell& cell) {
+                     (target && std::ranges::any_of(grid.cells, [&](const GridCell& cell) {
                         return !cell.runs.empty() && frame::has_target(source.frame, *cell.runs.front());
                       }));
   if (!asked) return kind.missing;
@@ -117,7 +117,7 @@ MadeChart scaling_chart(const ChartSource& source, const std::string& name, cons
   using Scale = Direction::Scale;
   std::vector<double> ticks;
   for (const frame::Value& value : grid.axes[*grid.workers].values) ticks.push_back(*value.number);
-  std::sort(ticks.begin(), ticks.end());
+  std::ranges::sort(ticks);
   chart.marks = {Marks::Kind::lines,
                  {"workers", "workers", Scale::doubling, "d", "", ticks},
                  {"value", axis, speedup ? Scale::doubling : Scale::from_zero, speedup ? "~g" : ".0%"}};
@@ -324,9 +324,8 @@ MadeChart curve_chart(const ChartSource& source, const CurveKind& kind) {
   chart.marks = {Marks::Kind::lines,
                  {"time_s", "simulated time", {}, "", "s"},
                  {"value", kind.axis, Direction::Scale::spread, kind.format}};
-  const bool evaluated_once = std::all_of(of_cell.begin(), of_cell.end(), [](const auto& of) {
-    return std::all_of(of.second.begin(), of.second.end(),
-                       [](const Curve& curve) { return curve.size() == 1; });
+  const bool evaluated_once = std::ranges::all_of(of_cell, [](const auto& of) {
+    return std::ranges::all_of(of.second, [](const Curve& curve) { return curve.size() == 1; });
   });
   chart.marks.points = evaluated_once;  // a line through one point shows nothing
   chart.marks.level = target_level(source, kind);

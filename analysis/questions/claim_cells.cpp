@@ -14,14 +14,13 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 bool among(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
+  return std::ranges::find(all, one) != all.end();
 }
 
 bool holds(const ClaimCondition& condition, const ClaimInputs& settings) {
-  return std::all_of(condition.begin(), condition.end(), [&](const auto& each) {
+  return std::ranges::all_of(condition, [&](const auto& each) {
     const auto found = settings.find(each.first);
-    return found != settings.end() &&
-           std::find(each.second.begin(), each.second.end(), found->second) != each.second.end();
+    return found != settings.end() && std::ranges::find(each.second, found->second) != each.second.end();
   });
 }
 
@@ -83,8 +82,7 @@ class Join {
       const auto found = term->where.find(pointer);
       return found == term->where.end() ? std::vector<Json>() : found->second;
     };
-    return std::all_of(terms_.begin(), terms_.end(),
-                       [&](const ClaimTerm* term) { return of(term) == of(terms_.front()); });
+    return std::ranges::all_of(terms_, [&](const ClaimTerm* term) { return of(term) == of(terms_.front()); });
   }
 
   /// Options of two plug-ins that the sides name have nothing to do with one another.
@@ -98,7 +96,7 @@ class Join {
   }
 
   bool agree(const ClaimInputs& a, const ClaimInputs& b) const {
-    return std::all_of(a.begin(), a.end(), [&](const auto& each) {
+    return std::ranges::all_of(a, [&](const auto& each) {
       if (named_.contains(each.first) || among(comparison_.free, each.first)) return true;
       const auto other = b.find(each.first);
       return other == b.end() || other->second == each.second || of_other_plugin(each.first, a, b);
@@ -112,8 +110,8 @@ class Join {
     }
     for (const Setting& group : groups_) {
       if (!holds(terms_[chosen_.size()]->where, group.settings)) continue;
-      if (!std::all_of(chosen_.begin(), chosen_.end(),
-                       [&](const Setting* each) { return agree(each->settings, group.settings); }))
+      if (!std::ranges::all_of(chosen_,
+                               [&](const Setting* each) { return agree(each->settings, group.settings); }))
         continue;
       chosen_.push_back(&group);
       extend();
@@ -222,7 +220,7 @@ Judged judge(const std::vector<double>& effects, ClaimComparison::Direction dire
   using Direction = ClaimComparison::Direction;
   Judged judged;
   const auto is_infinite = [](double each) { return std::isinf(each); };
-  const bool infinite = std::any_of(effects.begin(), effects.end(), is_infinite);
+  const bool infinite = std::ranges::any_of(effects, is_infinite);
   judged.mean = effects.empty() ? kNone : infinite ? 0 : statistics::mean(effects);
   if (infinite)
     for (const double each : effects) judged.mean += each;
@@ -261,8 +259,7 @@ std::vector<ClaimCell> judged_cells(const ClaimComparison& comparison,
   if (!comparison.along.empty()) settled.push_back(comparison.along);
   std::set<std::string> dropped;
   for (const std::string& pointer : pointers)
-    if (std::any_of(settled.begin(), settled.end(),
-                    [&](const std::string& by) { return determines(inputs, by, pointer); }))
+    if (std::ranges::any_of(settled, [&](const std::string& by) { return determines(inputs, by, pointer); }))
       dropped.insert(pointer);
   // Rows along `along`, then over all of `for_all`.
   std::map<ClaimInputs, std::vector<const JoinedCell*>> rows;
@@ -300,7 +297,7 @@ bool determines(const std::vector<ClaimInputs>& cells, const std::string& by, co
     const auto found = cell.find(key);
     return found == cell.end() ? Json() : found->second;
   };
-  return std::all_of(cells.begin(), cells.end(), [&](const ClaimInputs& cell) {
+  return std::ranges::all_of(cells, [&](const ClaimInputs& cell) {
     const Json value = at(cell, pointer);
     return seen.emplace(at(cell, by), value).first->second == value;
   });
@@ -321,14 +318,13 @@ std::vector<std::string> varying_inputs(const std::vector<ClaimInputs>& cells,
   const auto rank = [&](const std::string& pointer) {
     return preferred.contains(pointer) ? 0 : pointer.ends_with("/name") || pointer.ends_with("/use") ? 1 : 2;
   };
-  std::stable_sort(varying.begin(), varying.end(),
-                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  std::ranges::stable_sort(varying, [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   std::vector<std::string> kept;
   for (const std::string& each : varying) {
-    const bool finer_follows = std::any_of(varying.begin(), varying.end(), [&](const std::string& other) {
+    const bool finer_follows = std::ranges::any_of(varying, [&](const std::string& other) {
       return other != each && determines(cells, other, each) && !determines(cells, each, other);
     });
-    const bool same = std::any_of(kept.begin(), kept.end(), [&](const std::string& other) {
+    const bool same = std::ranges::any_of(kept, [&](const std::string& other) {
       return determines(cells, other, each) && determines(cells, each, other);
     });
     if (!same && !finer_follows) kept.push_back(each);

@@ -33,8 +33,8 @@ ComparisonVerdict summed_up(std::vector<ClaimCell> cells) {
     if (!std::isnan(cell.low)) values.insert(values.end(), {cell.low, cell.high});
   }
   if (!values.empty()) {
-    verdict.low = *std::min_element(values.begin(), values.end());
-    verdict.high = *std::max_element(values.begin(), values.end());
+    verdict.low = *std::ranges::min_element(values);
+    verdict.high = *std::ranges::max_element(values);
     verdict.median = statistics::median(values);
   }
   verdict.cells = std::move(cells);
@@ -64,7 +64,7 @@ std::vector<ClaimCell> joined(const std::vector<ClaimCell>& a, const std::vector
   std::vector<ClaimCell> all;
   for (const ClaimCell& one : a)
     for (const ClaimCell& other : b) {
-      const bool agree = std::all_of(one.inputs.begin(), one.inputs.end(), [&](const auto& each) {
+      const bool agree = std::ranges::all_of(one.inputs, [&](const auto& each) {
         const auto found = other.inputs.find(each.first);
         return found == other.inputs.end() || found->second == each.second;
       });
@@ -105,11 +105,11 @@ Dependence split(const std::vector<ClaimCell>& cells, std::vector<std::string> i
   }
   std::size_t right = 0;
   for (const auto& [values, counts] : sides) {
-    right += *std::max_element(counts.begin(), counts.end());
+    right += *std::ranges::max_element(counts);
     dependence.sides.push_back({values, counts});
   }
-  std::stable_sort(dependence.sides.begin(), dependence.sides.end(),
-                   [](const auto& a, const auto& b) { return before(a.values, b.values); });
+  std::ranges::stable_sort(dependence.sides,
+                           [](const auto& a, const auto& b) { return before(a.values, b.values); });
   dependence.inputs = std::move(inputs);
   dependence.explained = cells.empty() ? 0 : static_cast<double>(right) / static_cast<double>(cells.size());
   return dependence;
@@ -272,7 +272,7 @@ ClaimVerdict judge_claim(const Claim& claim, const std::string& file, const fram
   if (!errors.empty()) throw ConfigError(std::move(errors));
   verdict.inputs = inputs_of(verdict.settings, claim);
   for (const ClaimCell& cell : verdict.settings) ++verdict.counts[static_cast<std::size_t>(cell.state)];
-  const auto most = std::max_element(verdict.counts.begin(), verdict.counts.end());
+  const auto most = std::ranges::max_element(verdict.counts);
   const auto settings = static_cast<double>(verdict.settings.size());
   if (static_cast<double>(*most) >= kMostSettings * settings - 1e-9)
     verdict.state = static_cast<ClaimState>(most - verdict.counts.begin());

@@ -135,8 +135,8 @@ double ks_distance(std::vector<double> a, std::vector<double> b, double resoluti
   if (resolution > 0)
     for (std::vector<double>* each : {&a, &b})
       for (double& value : *each) value = std::floor(value / resolution);
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
+  std::ranges::sort(a);
+  std::ranges::sort(b);
   const double same = 1e-9 * std::max(std::abs(a.back()), std::abs(b.back()));
   double distance = 0;
   std::size_t i = 0, j = 0;

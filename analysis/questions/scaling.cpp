@@ -212,7 +212,7 @@ std::vector<Variant> remedies(const ScalingQuestion& question, const Json& base)
 std::vector<int> sizes_of(int gpus, int per_node) {
   std::vector<int> sizes = {per_node, 2 * per_node, gpus};
   for (int size = 1; size < gpus; size *= 2) sizes.push_back(size);
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   sizes.erase(std::upper_bound(sizes.begin(), sizes.end(), gpus), sizes.end());
   return sizes;
@@ -397,10 +397,9 @@ ScalingAnswer answer(const ScalingQuestion& question, const ScalingSettings& set
     fill(all[i].what, made[i], question.step_s, all[i].work, answer.gpus_per_node);
     (i < tried ? answer.remedies : answer.sizes).push_back(all[i].what);
   }
-  std::stable_sort(
-      answer.remedies.begin(), answer.remedies.end(), [](const ScalingCase& a, const ScalingCase& b) {
-        return std::pair(!a.impossible.empty(), a.step_s) < std::pair(!b.impossible.empty(), b.step_s);
-      });
+  std::ranges::stable_sort(answer.remedies, [](const ScalingCase& a, const ScalingCase& b) {
+    return std::pair(!a.impossible.empty(), a.step_s) < std::pair(!b.impossible.empty(), b.step_s);
+  });
   if (answer.asked.nodes > 1) find_bandwidth(answer, base, nic, runs);
   return answer;
 }

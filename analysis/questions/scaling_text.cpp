@@ -107,8 +107,8 @@ std::string picture(const ScalingAnswer& answer) {
       {"one GPU", bar({{'#', answer.question.step_s}}, longest_s), human_time(answer.question.step_s)});
   std::vector<std::pair<char, double>> parts;
   for (const TimeShare& each : answer.parts) parts.emplace_back(letter(each.metric), each.seconds);
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto& a, const auto& b) { return (a.first == '#') > (b.first == '#'); });
+  std::ranges::stable_sort(parts,
+                           [](const auto& a, const auto& b) { return (a.first == '#') > (b.first == '#'); });
   table.rows.push_back({gpus(answer.question.gpus), bar(parts, longest_s), human_time(answer.asked.step_s)});
   // Hidden communication ends where computing does.
   const double end_s = std::min(answer.question.step_s, answer.asked.step_s);

@@ -53,7 +53,7 @@ void settle(const Frame& frame, const std::vector<TableCell*>& group, const Meas
         summarise(cell->samples, question, tau,
                   is_deterministic(frame.details().scenario, measure.name, points_of(cell->samples)));
     shown.push_back(cell->summary.value);
-    if (cell->summary.until && std::find(cells.taus.begin(), cells.taus.end(), *tau) == cells.taus.end())
+    if (cell->summary.until && std::ranges::find(cells.taus, *tau) == cells.taus.end())
       cells.taus.push_back(*tau);
   }
   const bool median = question.statistic == CellQuestion::Statistic::median;
@@ -72,8 +72,8 @@ void settle(const Frame& frame, const std::vector<TableCell*>& group, const Meas
 /// a column; and never between two values of what only happens.
 void settle_all(const Frame& frame, const CellQuestion& question, Cells& cells) {
   const auto happens = [&](std::size_t axis) { return frame.axes()[axis].circumstance; };
-  const bool in_rows = std::any_of(cells.column_axes.begin(), cells.column_axes.end(),
-                                   [&](std::size_t axis) { return !happens(axis); });
+  const bool in_rows =
+      std::ranges::any_of(cells.column_axes, [&](std::size_t axis) { return !happens(axis); });
   const auto kept = [&](const std::vector<std::size_t>& axes, const Place& place, bool whole) {
     Place part;
     for (std::size_t i = 0; i < axes.size(); ++i)
@@ -105,9 +105,8 @@ Cells cells_of(const Frame& frame, std::vector<std::size_t> row_axes, std::vecto
     found[group.at] = &group;
     const Place row(group.at.begin(), group.at.begin() + middle),
         column(group.at.begin() + middle, group.at.end());
-    if (std::find(cells.rows.begin(), cells.rows.end(), row) == cells.rows.end()) cells.rows.push_back(row);
-    if (std::find(cells.columns.begin(), cells.columns.end(), column) == cells.columns.end())
-      cells.columns.push_back(column);
+    if (std::ranges::find(cells.rows, row) == cells.rows.end()) cells.rows.push_back(row);
+    if (std::ranges::find(cells.columns, column) == cells.columns.end()) cells.columns.push_back(column);
   }
   for (const Place& row : cells.rows) {
     cells.cells.emplace_back();
@@ -170,11 +169,11 @@ void fill_shown(const Cells& cells, const Frame& frame, const std::string& stati
     for (const TableCell& cell : row) usual_count = std::max(usual_count, cell.summary.count());
   const auto unit = [&](std::size_t column) { return units[column % units.size()]; };
   const auto is_marked = [&](std::size_t column) {
-    return std::any_of(cells.cells.begin(), cells.cells.end(),
-                       [column](const auto& row) { return row[column].mark != TableCell::Mark::none; });
+    return std::ranges::any_of(
+        cells.cells, [column](const auto& row) { return row[column].mark != TableCell::Mark::none; });
   };
-  const bool fixed = std::all_of(cells.cells.begin(), cells.cells.end(), [](const auto& row) {
-    return std::all_of(row.begin(), row.end(), [](const TableCell& cell) {
+  const bool fixed = std::ranges::all_of(cells.cells, [](const auto& row) {
+    return std::ranges::all_of(row, [](const TableCell& cell) {
       return !cell.there || cell.summary.method == kDeterministic || cell.summary.count() == 0;
     });
   });
@@ -280,8 +279,7 @@ std::string statistic_text(const CellQuestion& question) {
 void explain(const Cells& cells, const CellQuestion& question, Table& table) {
   using Mark = TableCell::Mark;
   const auto any = [&](auto holds) {
-    return std::any_of(cells.cells.begin(), cells.cells.end(),
-                       [&](const auto& row) { return std::any_of(row.begin(), row.end(), holds); });
+    return std::ranges::any_of(cells.cells, [&](const auto& row) { return std::ranges::any_of(row, holds); });
   };
   const auto marked = [&](Mark mark) {
     return any([mark](const TableCell& cell) { return cell.mark == mark; });
@@ -304,8 +302,8 @@ void explain(const Cells& cells, const CellQuestion& question, Table& table) {
                     fmt::join(cells.within, " and "), cells.within.size() > 1 ? "happen" : "happens",
                     cells.within.size() > 1 ? "are" : "is"));
   if (!cells.taus.empty()) {
-    const auto timed = std::find_if(cells.measures.begin(), cells.measures.end(),
-                                    [](const Measure& each) { return each.name == "time_to_target_s"; });
+    const auto timed = std::ranges::find_if(
+        cells.measures, [](const Measure& each) { return each.name == "time_to_target_s"; });
     table.notes.push_back(note_on_tau(
         cells.taus, unit_of(cells, timed == cells.measures.end() ? cells.measures.front() : *timed)));
   }
@@ -327,7 +325,7 @@ std::vector<std::size_t> axes_named(const Frame& frame, const std::string& optio
 }
 
 bool has(const std::vector<std::size_t>& axes, std::size_t axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  return std::ranges::find(axes, axis) != axes.end();
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr std::size_t kMostErrors = 5;
 std::optional<Table> headline_of(const frame::Frame& frame) {
   const auto chosen = [&](std::size_t axis) { return !frame.axes()[axis].circumstance; };
   const std::vector<std::size_t> varying = frame.varying();
-  if (std::none_of(varying.begin(), varying.end(), chosen) || !headline_measure(frame)) return std::nullopt;
+  if (std::ranges::none_of(varying, chosen) || !headline_measure(frame)) return std::nullopt;
   Table table = winners_table(frame, {}, {});
   if (table.rows.empty()) return std::nullopt;
   return table;
@@ -64,7 +64,7 @@ StudyReport report_of(const frame::Frame& frame, const std::vector<std::string>&
         fmt::format("{} has too many values to choose from: charts average over it, as over seeds.", axis));
   for (std::string& note : notes_of(frame, made.done)) made.notes.push_back(std::move(note));
   for (const ChartKind& kind : chart_kinds()) {
-    if (!charts.empty() && std::find(charts.begin(), charts.end(), kind.name) == charts.end()) continue;
+    if (!charts.empty() && std::ranges::find(charts, kind.name) == charts.end()) continue;
     MadeChart chart =
         made.done == 0 ? MadeChart("No run of this study has a result.") : kind.make({frame, grid});
     if (const std::string* why = std::get_if<std::string>(&chart)) {
@@ -82,7 +82,7 @@ std::string quoted(const std::string& argument) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("._-/=", c);
   };
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return argument;
+  if (!argument.empty() && std::ranges::all_of(argument, plain)) return argument;
   std::string text = "'";
   for (const char c : argument) text += c == '\'' ? "'\\''" : std::string(1, c);
   return text + "'";
@@ -121,7 +121,7 @@ Report make_report(const std::vector<frame::Frame>& frames, const std::string& s
   const std::vector<std::string> names = chart_names();
   std::vector<InputError> errors;
   for (const std::string& chart : charts)
-    if (std::find(names.begin(), names.end(), chart) == names.end()) {
+    if (std::ranges::find(names, chart) == names.end()) {
       const std::string near = nearest(chart, names);
       errors.push_back({"--chart", "", "is not a chart", chart,
                         (near.empty() ? "" : "Did you mean " + near + "? ") + "Write " + one_of(names)});
@@ -154,8 +154,7 @@ std::vector<std::vector<Cell>> rows_shown_first(const Chart& chart) {
         wanted.emplace_back(c, chart.rows.front()[c]);
   std::vector<std::vector<Cell>> rows;
   for (const std::vector<Cell>& row : chart.rows)
-    if (std::all_of(wanted.begin(), wanted.end(),
-                    [&](const auto& each) { return row[each.first] == each.second; }))
+    if (std::ranges::all_of(wanted, [&](const auto& each) { return row[each.first] == each.second; }))
       rows.push_back(row);
   return rows;
 }
@@ -168,8 +167,7 @@ std::string state_of(const ResultPoint& point) {
 
 std::size_t count_of(const ResultStudy& study, std::optional<RunStatus> status) {
   return static_cast<std::size_t>(
-      std::count_if(study.points.begin(), study.points.end(),
-                    [&](const ResultPoint& each) { return each.status == status; }));
+      std::ranges::count_if(study.points, [&](const ResultPoint& each) { return each.status == status; }));
 }
 
 /// For people: "12.3 ms", "102 MB", "345 1/s".

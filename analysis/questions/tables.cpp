@@ -227,8 +227,8 @@ void fill(const Frame& frame, const std::vector<Field>& fields, const std::vecto
   for (const Field& field : fields) {
     if (field.best.value) values.push_back(*field.best.value);
     const auto& compared = field.contest.against_best;
-    if (std::any_of(compared.begin(), compared.end(), [](const auto& each) { return each && each->until; }) &&
-        std::find(taus.begin(), taus.end(), *field.contest.tau) == taus.end())
+    if (std::ranges::any_of(compared, [](const auto& each) { return each && each->until; }) &&
+        std::ranges::find(taus, *field.contest.tau) == taus.end())
       taus.push_back(*field.contest.tau);
   }
   const CommonUnit unit = unit_for(measure.unit, values);
@@ -278,8 +278,8 @@ void explain(const Frame& frame, const std::vector<Field>& fields, const std::ve
       undecided = undecided || sure.find("undecided") != std::string::npos;
       continue;
     }
-    const auto ran = std::count_if(field.contest.means.begin(), field.contest.means.end(),
-                                   [](const auto& mean) { return mean.has_value(); });
+    const auto ran =
+        std::ranges::count_if(field.contest.means, [](const auto& mean) { return mean.has_value(); });
     ++(ran < 2 && field.choices.size() < 2 ? alone : nobody);
   }
   if (const auto overall = best_overall(fields, measure.better)) {

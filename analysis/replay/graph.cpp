@@ -124,7 +124,7 @@ class StepOrder {
       seen[group] = true;
       path.push_back(group);
     }
-    path.erase(path.begin(), std::find(path.begin(), path.end(), group));
+    path.erase(path.begin(), std::ranges::find(path, group));
     std::string text;
     constexpr std::size_t kMostShown = 6;
     for (std::size_t i = 0; i < std::min(path.size(), kMostShown); ++i) {
@@ -216,7 +216,7 @@ void set_synchronisations(std::vector<Synchronisation> found, Graph& graph) {
   graph.synchronisations = std::move(found);
   for (const Synchronisation& each : graph.synchronisations) {
     const std::string name = unrecorded_before(each.kind);
-    if (std::find(graph.kinds.begin(), graph.kinds.end(), name) != graph.kinds.end()) continue;
+    if (std::ranges::find(graph.kinds, name) != graph.kinds.end()) continue;
     graph.kinds.push_back(name);
     graph.roles.push_back({Role::reduce, Scope::all, false, true, true});
     graph.unrecorded.push_back(true);
@@ -331,8 +331,8 @@ Graph make_graph(const RecordedJob& job, const Graph& like) {
       RecordedPlace place = job.workers[w];
       const int own = replicas.size() > 1 ? 0 : place.replica;
       place.replica %= like.replicas;
-      const auto found = std::find(like.workers.begin(), like.workers.end(), place) - like.workers.begin();
-      if (std::find(each.workers.begin(), each.workers.end(), found) == each.workers.end()) continue;
+      const auto found = std::ranges::find(like.workers, place) - like.workers.begin();
+      if (std::ranges::find(each.workers, found) == each.workers.end()) continue;
       held[own].kind = each.kind;
       held[own].workers.push_back(static_cast<std::int32_t>(w));
     }

@@ -61,8 +61,8 @@ class Decomposition {
     const auto steps = static_cast<double>(report_.ideal_s.size());
     for (const Part& part : parts_)
       part.shares.push_back({part.name, part.sum_s / steps / mean(report_.ideal_s)});
-    std::stable_sort(report_.kinds.begin(), report_.kinds.end(),
-                     [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
+    std::ranges::stable_sort(report_.kinds,
+                             [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
   }
 
  private:
@@ -107,8 +107,7 @@ void add_inferred(const Graph& piece, ReplayReport& report) {
     if (!piece.unrecorded[kind]) continue;
     std::size_t which = 0;
     while (unrecorded_before(piece.synchronisations[which].kind) != piece.kinds[kind] ||
-           std::count(piece.synchronisations[which].workers.begin(),
-                      piece.synchronisations[which].workers.end(), first.worker) == 0)
+           std::ranges::count(piece.synchronisations[which].workers, first.worker) == 0)
       ++which;
     Explained longest;
     for (std::size_t o = piece.group_begin[group]; o < piece.group_begin[group + 1]; ++o) {

@@ -69,8 +69,7 @@ void list(std::string& text, const std::string& title, std::vector<Share> shares
   if (shares.empty()) return;
   const std::size_t all = shares.size();
   if (all > kMostListed) {
-    std::stable_sort(shares.begin(), shares.end(),
-                     [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
+    std::ranges::stable_sort(shares, [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
     shares.resize(kMostListed);
   }
   Table table;

@@ -118,7 +118,7 @@ RecordedJob repeated(const RecordedJob& job, int replicas, const std::vector<std
       ++begin[static_cast<std::size_t>(job.operations[end].worker) + 1];
     begin[0] = first;
     for (std::size_t w = 0; w < recorded; ++w) begin[w + 1] += begin[w];
-    if (std::binary_search(kept.begin(), kept.end(), job.operations[first].step))
+    if (std::ranges::binary_search(kept, job.operations[first].step))
       for (std::size_t w = 0; w < made.workers.size(); ++w) {
         RecordedPlace source = made.workers[w];
         source.replica %= job.replicas;

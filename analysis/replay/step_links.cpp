@@ -114,7 +114,7 @@ class StepLinker {
     }
     for (auto* lists : {&computing_, &gathers_, &reductions_, &sends_})
       for (std::vector<std::size_t>& list : *lists)
-        std::stable_sort(list.begin(), list.end(), [this](std::size_t a, std::size_t b) {
+        std::ranges::stable_sort(list, [this](std::size_t a, std::size_t b) {
           return operations()[a].end_s() < operations()[b].end_s();
         });
   }
@@ -298,8 +298,7 @@ class StepLinker {
     std::map<std::size_t, std::size_t> held;  // operation, what it waits for instead
     for (const Synchronisation& each : graph_.synchronisations) {
       const auto position = [this](const std::string& name) {
-        return static_cast<std::int32_t>(std::find(graph_.kinds.begin(), graph_.kinds.end(), name) -
-                                         graph_.kinds.begin());
+        return static_cast<std::int32_t>(std::ranges::find(graph_.kinds, name) - graph_.kinds.begin());
       };
       const std::int32_t kind = position(each.kind), before = position(unrecorded_before(each.kind));
       std::map<std::int32_t, std::size_t> first;  // by occurrence

@@ -101,7 +101,7 @@ class SynchronisationFinder {
         for (const Named& each : set) stages.insert(stage(each.first));
         Synchronisation made{graph.kinds[kind], {}};
         for (const Named& each : all)
-          if (std::find(set.begin(), set.end(), each) != set.end() ||
+          if (std::ranges::find(set, each) != set.end() ||
               (stages.count(stage(each.first)) > 0 && taken.count(each.first) == 0 &&
                begins_with(*each.second, set) && taken.insert(each.first).second))
             made.workers.push_back(each.first);

@@ -103,7 +103,7 @@ Estimate efficiency(const Estimate& speed_up, double times_workers) {
 std::vector<double> holm(const std::vector<double>& p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
   std::vector<double> adjusted(p.size());
   double least = 0;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
@@ -126,7 +126,7 @@ std::optional<double> common_tau(const std::vector<Runs>& groups) {
 
 std::size_t arrivals_by(const Runs& runs, std::optional<double> tau) {
   return static_cast<std::size_t>(
-      std::count_if(runs.begin(), runs.end(), [&](const auto& run) { return arrives_by(run.second, tau); }));
+      std::ranges::count_if(runs, [&](const auto& run) { return arrives_by(run.second, tau); }));
 }
 
 std::map<std::int64_t, double> values_until(const Runs& runs, std::optional<double> tau) {
@@ -259,8 +259,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kShareRounding = 1e-12;  // of shares, products of small fractions
 
 std::size_t arrivals(const std::vector<Observation>& observations) {
-  return static_cast<std::size_t>(std::count_if(observations.begin(), observations.end(),
-                                                [](const Observation& each) { return each.arrived; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(observations, [](const Observation& each) { return each.arrived; }));
 }
 
 double last_time(const std::vector<Observation>& observations) {
@@ -287,7 +287,7 @@ double first_at_half(const std::vector<SurvivalStep>& steps, Share share) {
 
 std::vector<SurvivalStep> kaplan_meier(const std::vector<Observation>& observations) {
   std::vector<Observation> sorted = observations;
-  std::sort(sorted.begin(), sorted.end(), [](const Observation& a, const Observation& b) {
+  std::ranges::sort(sorted, [](const Observation& a, const Observation& b) {
     return a.time != b.time ? a.time < b.time : a.arrived > b.arrived;
   });
   std::vector<SurvivalStep> steps;

@@ -38,7 +38,7 @@ std::vector<double> resampled(const std::vector<double>& values, const Statistic
     for (double& each : drawn) each = values[stream.below(static_cast<std::uint32_t>(values.size()))];
     statistics.push_back(statistic(drawn));
   }
-  std::sort(statistics.begin(), statistics.end());
+  std::ranges::sort(statistics);
   return statistics;
 }
 
@@ -96,7 +96,7 @@ Estimate order_median(const std::vector<double>& values, double level) {
   while (2 * k < values.size() && 2 * fair_coin_cdf(k, values.size()) <= 1 - level) ++k;
   if (k == 0) return estimate;
   std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   estimate.interval = {sorted[k - 1], sorted[sorted.size() - k]};
   return estimate;
 }

@@ -150,7 +150,7 @@ class AxesReading {
         if (!is_setting(pointer))
           error(where, "is not a JSON pointer", "Write keys such as \"/cluster/workers\"");
         each.sets.push_back({pointer, set, origins_.at(where)});
-        if (std::find(made.pointers.begin(), made.pointers.end(), pointer) == made.pointers.end())
+        if (std::ranges::find(made.pointers, pointer) == made.pointers.end())
           made.pointers.push_back(pointer);
       }
       each.coordinates.push_back(std::move(coordinate));
@@ -262,13 +262,13 @@ class Expansion {
     std::vector<std::string> seen, names;
     for (const StudyAxis& axis : axes_) {
       for (const std::string& pointer : axis.pointers) {
-        if (std::find(seen.begin(), seen.end(), pointer) != seen.end())
+        if (std::ranges::find(seen, pointer) != seen.end())
           error(pointer == "/seed" && has_seeds() ? "/seeds" : "/axes",
                 fmt::format("varies {} twice", pointer), "Give each pointer one axis");
         seen.push_back(pointer);
       }
       for (const std::string& name : axis.columns) {
-        if (is_named(axis) && std::find(names.begin(), names.end(), name) != names.end())
+        if (is_named(axis) && std::ranges::find(names, name) != names.end())
           error(axis.at, fmt::format("has the name of another axis, \"{}\"", name),
                 "Give it another \"name\"");
         names.push_back(name);
@@ -289,8 +289,7 @@ class Expansion {
       for (const StudyAxis& axis : axes_)
         for (std::size_t column = 0; column < axis.columns.size(); ++column)
           if (axis.columns[column] == wanted ||
-              (axis.columns.size() == 1 &&
-               std::find(axis.pointers.begin(), axis.pointers.end(), wanted) != axis.pointers.end()) ||
+              (axis.columns.size() == 1 && std::ranges::find(axis.pointers, wanted) != axis.pointers.end()) ||
               (axis.columns.size() == axis.pointers.size() && axis.pointers[column] == wanted))
             made_.circumstances->push_back(axis.columns[column]);
       if (made_.circumstances->size() > before) continue;

@@ -193,7 +193,7 @@ std::map<std::string, std::string> value_labels(const std::map<std::string, cons
     }
     const std::vector<const Json*>& namesakes = of_name[name_of(*value)];
     labels[json] = object_text(*value, [&](const std::string& key) {
-      return std::any_of(namesakes.begin(), namesakes.end(), [&](const Json* other) {
+      return std::ranges::any_of(namesakes, [&](const Json* other) {
         return value_or_null(*other, key) != value_or_null(*value, key);
       });
     });
@@ -296,7 +296,7 @@ std::pair<std::string, std::string> wrong_value(const Json& wanted) {
   if (wanted.is_array())
     return {"is not a list to compare with", "Write texts, numbers, true or false, one at least"};
   for (const auto& [key, value] : wanted.items()) {
-    if (std::find(kComparisons.begin(), kComparisons.end(), key) == kComparisons.end())
+    if (std::ranges::find(kComparisons, key) == kComparisons.end())
       return {fmt::format("compares with \"{}\"", key), "Write " + one_of(kComparisons)};
     if (key == "not" && !wrong_value(value).first.empty()) return wrong_value(value);
     if (key != "not" && !read_bound(value))
@@ -321,8 +321,7 @@ const Conditions::Section& Conditions::section(const std::string& name, const Ch
   std::vector<std::size_t> relevant;
   for (std::size_t i = 0; i < chosen.values.size(); ++i) {
     const std::vector<std::string>& pointers = chosen.axes[i].pointers;
-    if (std::none_of(pointers.begin(), pointers.end(),
-                     [&](const std::string& each) { return touches(each, name); }))
+    if (std::ranges::none_of(pointers, [&](const std::string& each) { return touches(each, name); }))
       continue;
     relevant.push_back(i);
     key += fmt::format("/{}:{}", i, chosen.values[i]);
@@ -351,8 +350,8 @@ void Conditions::check(const Json& condition, const std::string& pointer, const 
   for (const auto& [key, wanted] : condition.items()) {
     const std::string at = child(pointer, key);
     if (const auto [problem, remedy] = wrong_value(wanted); !problem.empty()) complain(at, problem, remedy);
-    if (is_pointer(key) || std::find(names.begin(), names.end(), key) != names.end()) continue;
-    if (std::find(later.begin(), later.end(), key) != later.end()) {
+    if (is_pointer(key) || std::ranges::find(names, key) != names.end()) continue;
+    if (std::ranges::find(later, key) != later.end()) {
       complain(at, "names an axis that does not come before this one", "Put the other axis first");
       continue;
     }
@@ -384,7 +383,7 @@ bool Conditions::holds_at(const std::string& key, const Json& wanted, const std:
   if (!is_pointer(key)) {
     for (std::size_t i = 0; i < chosen.values.size(); ++i) {
       const std::vector<std::string>& columns = chosen.axes[i].columns;
-      const auto column = std::find(columns.begin(), columns.end(), key) - columns.begin();
+      const auto column = std::ranges::find(columns, key) - columns.begin();
       if (column == static_cast<std::ptrdiff_t>(columns.size())) continue;
       const AxisValue& value = chosen.of(i);
       const auto c = static_cast<std::size_t>(column);

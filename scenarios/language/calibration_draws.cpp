@@ -80,8 +80,7 @@ std::vector<const Json*> decisive(const std::vector<const Json*>& values) {
   const Json *least = nullptr, *most = nullptr, *broken = nullptr;
   for (const Json* each : values) {
     if (!each->is_number()) {
-      const bool known =
-          std::any_of(all.begin(), all.end(), [&](const Json* other) { return *other == *each; });
+      const bool known = std::ranges::any_of(all, [&](const Json* other) { return *other == *each; });
       if (!known) all.push_back(each);
       continue;
     }
@@ -91,7 +90,7 @@ std::vector<const Json*> decisive(const std::vector<const Json*>& values) {
     if (std::trunc(number) != number) broken = each;
   }
   for (const Json* each : {least, most, broken})
-    if (each != nullptr && std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
+    if (each != nullptr && std::ranges::find(all, each) == all.end()) all.push_back(each);
   return all;
 }
 
@@ -173,9 +172,9 @@ class CalibrationCheck {
     std::vector<const Json*> values;
     for (const Json& each : draws) values.push_back(&each);
     for (const Json* each : decisive(values))
-      check_value(child(at + "/draws", static_cast<std::size_t>(
-                                           std::find(values.begin(), values.end(), each) - values.begin())),
-                  *forms, *each);
+      check_value(
+          child(at + "/draws", static_cast<std::size_t>(std::ranges::find(values, each) - values.begin())),
+          *forms, *each);
   }
 
   void check_where(const RawValue& where, const std::string& at) {
@@ -204,8 +203,7 @@ bool equal_text(const Json& found, const Json& wanted) {
 
 bool wanted_holds(const Json& found, const Json& wanted) {
   if (wanted.is_array())
-    return std::any_of(wanted.begin(), wanted.end(),
-                       [&](const Json& each) { return equal_text(found, each); });
+    return std::ranges::any_of(wanted, [&](const Json& each) { return equal_text(found, each); });
   if (!wanted.is_object()) return equal_text(found, wanted);
   if (!found.is_number()) return false;
   const double number = found.get<double>();
@@ -227,7 +225,7 @@ std::optional<Json> setting_value(const std::string& pointer, const Json& value)
 
 bool is_continuous(const std::string& pointer) {
   const Forms forms = forms_at(pointer);
-  return std::any_of(forms.begin(), forms.end(), [](const Json* form) {
+  return std::ranges::any_of(forms, [](const Json* form) {
     return form->contains("x-quantity") || form->value("type", Json()) == "number";
   });
 }

@@ -133,8 +133,8 @@ constexpr Op kOperations[] = {Op::all_reduce, Op::reduce_scatter, Op::all_gather
 /// What the stack says of an operation; null where it says nothing.
 const Json* said_by(const std::optional<Stack>& stack, Op op) {
   if (!stack) return nullptr;
-  const auto said = std::find_if(stack->collectives.begin(), stack->collectives.end(),
-                                 [op](const auto& each) { return each.first == op_name(op); });
+  const auto said =
+      std::ranges::find_if(stack->collectives, [op](const auto& each) { return each.first == op_name(op); });
   return said == stack->collectives.end() ? nullptr : &said->second;
 }
 

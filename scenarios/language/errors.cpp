@@ -43,8 +43,7 @@ bool same(const InputError& a, const InputError& b) {
 }
 
 bool any_within(const std::vector<std::string>& pointers, const std::string& pointer) {
-  return std::any_of(pointers.begin(), pointers.end(),
-                     [&pointer](const std::string& each) { return within(each, pointer); });
+  return std::ranges::any_of(pointers, [&pointer](const std::string& each) { return within(each, pointer); });
 }
 
 }  // namespace
@@ -68,8 +67,8 @@ void ErrorList::add(const Json& document, const Provenance& origins, const std::
 }
 
 void ErrorList::add(const std::string& pointer, InputError error) {
-  const auto known = std::find_if(errors_.begin(), errors_.end(),
-                                  [&error](const InputError& other) { return same(error, other); });
+  const auto known =
+      std::ranges::find_if(errors_, [&error](const InputError& other) { return same(error, other); });
   const auto index = static_cast<std::size_t>(known - errors_.begin());
   if (known == errors_.end()) {
     if (errors_.size() == kMostErrors) {
@@ -102,8 +101,8 @@ void ErrorList::add(const ErrorList& others) {
 }
 
 bool ErrorList::touches(const std::string& pointer) const {
-  return std::any_of(pointers_.begin(), pointers_.end(),
-                     [&pointer](const auto& touched) { return any_within(touched, pointer); });
+  return std::ranges::any_of(pointers_,
+                             [&pointer](const auto& touched) { return any_within(touched, pointer); });
 }
 
 void ErrorList::throw_if_any(const std::string& pointer) const {

@@ -167,8 +167,7 @@ class GemmFile {
   }
 
   Json times() {
-    std::stable_sort(rows_.begin(), rows_.end(),
-                     [](const Row& a, const Row& b) { return a.flop() < b.flop(); });
+    std::ranges::stable_sort(rows_, [](const Row& a, const Row& b) { return a.flop() < b.flop(); });
     Json all = Json::array();
     for (const Row& row : rows_)
       all.push_back({{"m", row.size[0]}, {"n", row.size[1]}, {"k", row.size[2]}, {"time", row.seconds}});

@@ -75,8 +75,7 @@ class InsideIsland {
     double sum_s = 0;
     bool second = false;
     for (const Layer& layer : workload.layers) {
-      if (std::none_of(layer.tensors.begin(), layer.tensors.end(),
-                       [](const TensorShape& each) { return each.is_matrix(); }))
+      if (std::ranges::none_of(layer.tensors, [](const TensorShape& each) { return each.is_matrix(); }))
         continue;
       if (second && layer.activations > 0)
         sum_s += time_s(CollectiveOp::all_reduce, layer.activations * samples * workload.bytes_per_parameter);
@@ -122,7 +121,7 @@ bool check_island(const Reader& reader, const Job& job) {
                               "Add \"time\", such as \"12 ms\"");
   const auto& layers = job.workload.layers;
   if (island.inside == Island::Inside::tensor_parallel &&
-      std::none_of(layers.begin(), layers.end(), [](const Layer& layer) { return layer.activations > 0; }))
+      std::ranges::none_of(layers, [](const Layer& layer) { return layer.activations > 0; }))
     return no("inside", "is \"tensor_parallel\", but the workload's layers have no `activations`",
               "Use a workload with `activations`, or \"inside\": \"given\" with a `time`");
   if (static_cast<double>(job.workload.batch) * island.gpus > 2147483647.0)

@@ -74,7 +74,7 @@ class UnusedOptions {
   void workload() {
     const Json& workload = reader_.value("/workload");
     if (!workload.is_object() || !workload.contains("layers")) return;
-    const bool own = std::any_of(workload["layers"].begin(), workload["layers"].end(), [](const Json& layer) {
+    const bool own = std::ranges::any_of(workload["layers"], [](const Json& layer) {
       return layer.contains("forward") || layer.contains("backward");
     });
     for (const char* key : {"layer_times_batch", "measured_on", "host_gap"})
@@ -122,10 +122,9 @@ void note_device_time(const Reader& reader, const Device& device, const Workload
              {"extrapolated-device-time",
               fmt::format("a step of {} samples on {} is taken in proportion from one measured with {}",
                           human_number(samples), device.name, human_number(measured_samples))});
-  const bool own_times =
-      section.is_object() &&
-      std::all_of(section["layers"].begin(), section["layers"].end(),
-                  [](const Json& layer) { return layer.contains("forward") || layer.contains("backward"); });
+  const bool own_times = section.is_object() && std::ranges::all_of(section["layers"], [](const Json& layer) {
+                           return layer.contains("forward") || layer.contains("backward");
+                         });
   if (measured_samples == 0 && !own_times)
     add_note(
         notes,
@@ -215,14 +214,13 @@ std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRe
     const std::string op = op_name(plugin.op);
     if (!network.contains(op)) continue;
     if (standing.is_null()) standing = standing_policies(scenario.at("cluster"));
-    const bool performed =
-        std::any_of(record.fidelities.begin(), record.fidelities.end(),
-                    [&](const FidelityRecord& each) { return each.operation.starts_with(op + " "); });
+    const bool performed = std::ranges::any_of(
+        record.fidelities, [&](const FidelityRecord& each) { return each.operation.starts_with(op + " "); });
     if (!performed && network[op] != standing[op])
       add_note(notes, {"unused-option", fmt::format("/network/{} has no effect: the run performs none", op)});
   }
-  const bool silent = std::all_of(record.workers.begin(), record.workers.end(), [](const WorkerRecord& each) {
-    return std::all_of(each.bytes_sent.begin(), each.bytes_sent.end(), [](double sent) { return sent == 0; });
+  const bool silent = std::ranges::all_of(record.workers, [](const WorkerRecord& each) {
+    return std::ranges::all_of(each.bytes_sent, [](double sent) { return sent == 0; });
   });
   if (job.workers() > 1 && silent)
     add_note(notes,

@@ -113,7 +113,7 @@ std::string files_like_it_in(const fs::path& directory, const std::string& name,
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored))
     if (entry.path().extension() == extension) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   if (guess.empty()) guess = nearest(fs::path(name).filename().string(), names);
   return one_of(names);
 }
@@ -171,7 +171,7 @@ std::vector<std::string> search_path(const std::string& name, const std::string&
   const auto look_in = [&](const fs::path& directory) {
     const std::string path =
         (directory / (directory.filename() == "scenarios" ? below : name)).lexically_normal().string();
-    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
   };
   const fs::path beside = fs::path(from).parent_path();
   look_in(beside);

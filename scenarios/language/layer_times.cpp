@@ -28,8 +28,8 @@ std::vector<double> shares(const LayerTable& table, const Device& device, double
       [](const Layer&) { return 1.0; },
   };
   // Without FLOPs a model of memory traffic alone would forget where the work is.
-  const bool has_flop = std::any_of(table.layers.begin(), table.layers.end(),
-                                    [](const Layer& layer) { return layer.forward_flop > 0; });
+  const bool has_flop =
+      std::ranges::any_of(table.layers, [](const Layer& layer) { return layer.forward_flop > 0; });
   for (std::size_t m = has_flop && device.peak_flops > 0 ? 0 : 1; m < measures.size(); ++m) {
     std::vector<double> all = weights(table.layers, measures[m]);
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -133,8 +133,7 @@ bool share_measured_time(LayerTable& table, const Device& device, double samples
   double own_s = 0;
   for (const std::optional<OwnTime>& own : table.own)
     if (own) own_s += samples * (own->forward_s + own->backward_s);
-  const bool all_own =
-      std::all_of(table.own.begin(), table.own.end(), [](const auto& own) { return own.has_value(); });
+  const bool all_own = std::ranges::all_of(table.own, [](const auto& own) { return own.has_value(); });
   if (!all_own && own_s > total_s * kRounding) return false;
   const double scale = all_own && own_s > 0 ? total_s / own_s : 1;
   const double rest_s = std::max(0.0, total_s - own_s);

@@ -99,8 +99,8 @@ std::vector<LinkId> links_of_nodes(const Cluster& cluster, const std::vector<int
 std::vector<LinkId> links_by_name(const Network& network, const std::vector<std::string>& names) {
   std::vector<LinkId> found;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto link = std::find_if(network.links.begin(), network.links.end(),
-                                   [&](const Link& each) { return each.name == names[i]; });
+    const auto link =
+        std::ranges::find_if(network.links, [&](const Link& each) { return each.name == names[i]; });
     if (link != network.links.end()) {
       found.push_back(static_cast<LinkId>(link - network.links.begin()));
       continue;
@@ -122,7 +122,7 @@ std::vector<LinkId> selected(const Cluster& cluster, const SlowLinks& entry) {
   if (entry.nodes) all = links_of_nodes(cluster, *entry.nodes);
   if (entry.links)
     for (const LinkId id : links_by_name(cluster.network, *entry.links)) all.push_back(id);
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }

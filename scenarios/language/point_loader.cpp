@@ -116,8 +116,7 @@ bool is_placed_by_seed(const Reader& reader) {
 
 bool JobBuilder::differs(std::initializer_list<const char*> names) const {
   if (before_.empty()) return true;
-  return std::any_of(names.begin(), names.end(),
-                     [this](const char* name) { return before_.at(name) != now_->at(name); });
+  return std::ranges::any_of(names, [this](const char* name) { return before_.at(name) != now_->at(name); });
 }
 
 /// What needs no other section.

@@ -40,7 +40,7 @@ std::string joined(const std::vector<std::string>& parts, const std::string& bet
 }
 
 void add_once(std::vector<std::string>& all, const std::string& text) {
-  if (!text.empty() && std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+  if (!text.empty() && std::ranges::find(all, text) == all.end()) all.push_back(text);
 }
 
 const Json* forms_of(const Json& schema) {
@@ -270,13 +270,12 @@ class Walk {
   }
 
   void add(ReferenceObject object, const std::string& of) {
-    const auto known = std::find_if(all_.begin(), all_.end(),
-                                    [&object](const ReferenceObject& each) { return same(each, object); });
+    const auto known =
+        std::ranges::find_if(all_, [&object](const ReferenceObject& each) { return same(each, object); });
     if (known == all_.end()) {
       if (!of.empty()) object.of.push_back(of);
       all_.push_back(std::move(object));
-    } else if (!of.empty() && !known->of.empty() &&
-               std::find(known->of.begin(), known->of.end(), of) == known->of.end()) {
+    } else if (!of.empty() && !known->of.empty() && std::ranges::find(known->of, of) == known->of.end()) {
       known->of.push_back(of);
     }
   }

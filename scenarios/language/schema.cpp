@@ -161,8 +161,7 @@ Json with_use(Json node) {
   for (auto& part : node.items())
     if (part.key() != "default" && part.key() != "enum" && part.key() != "const" && part.key() != "examples")
       part.value() = with_use(std::move(part.value()));
-  if (node.is_object() && node.contains("oneOf") &&
-      std::any_of(node["oneOf"].begin(), node["oneOf"].end(), is_named)) {
+  if (node.is_object() && node.contains("oneOf") && std::ranges::any_of(node["oneOf"], is_named)) {
     say_names(node);
     node["oneOf"].push_back(nameless_form());
   }
@@ -181,7 +180,7 @@ Json of_part(const Json& section) {
 }
 
 const Json& object_form(const Json& section) {
-  const auto form = std::find_if(section["oneOf"].begin(), section["oneOf"].end(), describes_object);
+  const auto form = std::ranges::find_if(section["oneOf"], describes_object);
   CHECK(form != section["oneOf"].end(), "the section has a form that is an object");
   return *form;
 }

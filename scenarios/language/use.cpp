@@ -158,7 +158,7 @@ class UseResolver {
   }
 
   bool is_assigned_below(const std::string& pointer) const {
-    return std::any_of(all_.begin(), all_.end(), [&pointer](const Assignment& assignment) {
+    return std::ranges::any_of(all_, [&pointer](const Assignment& assignment) {
       return sets_use(assignment) && within(assignment.pointer, pointer);
     });
   }

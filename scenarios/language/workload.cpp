@@ -181,8 +181,8 @@ void check_form(const Reader& reader, const WorkloadSection& workload) {
 
 /// Times of layers that no one-device time gives a batch.
 bool check_own_times(const Reader& reader, const WorkloadSection& workload) {
-  const bool own = std::any_of(workload.layers->begin(), workload.layers->end(),
-                               [](const LayerSection& layer) { return layer.forward_s || layer.backward_s; });
+  const bool own = std::ranges::any_of(
+      *workload.layers, [](const LayerSection& layer) { return layer.forward_s || layer.backward_s; });
   if (!own || workload.layer_times_batch) return true;
   reader.error(
       "/workload", "lacks the key \"layer_times_batch\"",

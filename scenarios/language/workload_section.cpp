@@ -182,9 +182,8 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
   const double samples = static_cast<double>(workload.batch) / workload.micro_batches;
   const OneDeviceTime* measured = nearest_time(table.one_device, device.name, samples);
   const auto has_own = [](const auto& own) { return own.has_value(); };
-  const bool own =
-      !table.step_is_given && std::any_of(table.layers.own.begin(), table.layers.own.end(), has_own);
-  const bool all_own = own && std::all_of(table.layers.own.begin(), table.layers.own.end(), has_own);
+  const bool own = !table.step_is_given && std::ranges::any_of(table.layers.own, has_own);
+  const bool all_own = own && std::ranges::all_of(table.layers.own, has_own);
   // The layers' times only share a measured step: its sum needs no other device.
   if (own && !(measured != nullptr && all_own) && !scale_to(reader, device, table, samples, notes))
     return false;
@@ -230,8 +229,7 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
 /// What the model of a layer's time needs of the device, and the device does not know.
 void note_modelled_times(const Device& device, const WorkloadTable& table, std::vector<Note>& notes) {
   const bool measured = nearest_time(table.one_device, device.name, 1) != nullptr;
-  const bool all_own = std::all_of(table.layers.own.begin(), table.layers.own.end(),
-                                   [](const auto& own) { return own.has_value(); });
+  const bool all_own = std::ranges::all_of(table.layers.own, [](const auto& own) { return own.has_value(); });
   if (measured || all_own) return;
   const auto note = [&](const char* what, const char* key) {
     add_note(notes, {"unknown-cost", fmt::format("{}: device {} has no \"{}\"", what, device.name, key)});

@@ -125,7 +125,7 @@ class ChakraGraph {
         if (--leaders[follower] == 0) ready.emplace(nodes_[follower].id, follower);
     }
     if (sorted.size() == nodes_.size()) return sorted;
-    const auto left = std::find_if(leaders.begin(), leaders.end(), [](std::uint32_t n) { return n > 0; });
+    const auto left = std::ranges::find_if(leaders, [](std::uint32_t n) { return n > 0; });
     throw ConfigError({file.name(), "", "has circular dependencies",
                        fmt::format("at node {}", nodes_[static_cast<std::size_t>(left - leaders.begin())].id),
                        "Record the trace again: a node cannot wait for itself"});
@@ -203,9 +203,8 @@ class ChakraOwnNetwork {
 RecordedWorkload chakra_network(const ChakraGraph& graph, ImportedFile& file) {
   const std::vector<std::uint32_t> order = graph.order(file);
   const std::vector<ChakraWork>& nodes = graph.nodes();
-  const bool on_gpu = std::any_of(nodes.begin(), nodes.end(), [](const ChakraWork& n) {
-    return n.type == kChakraComp && !n.cpu && n.seconds > 0;
-  });
+  const bool on_gpu = std::ranges::any_of(
+      nodes, [](const ChakraWork& n) { return n.type == kChakraComp && !n.cpu && n.seconds > 0; });
   RecordedWorkload made;
   std::vector<std::uint32_t> backward;
   std::unordered_map<std::string, std::vector<std::size_t>> by_stem;
@@ -248,7 +247,7 @@ RecordedWorkload chakra_network(const ChakraGraph& graph, ImportedFile& file) {
     const double numbers = std::floor(node.gradient_bytes / kGradient_bytes);
     // The last of them in the backward pass, the first layer: only then the whole bucket is ready.
     if (!waits_for.empty() && numbers >= 1)
-      made.layers[*std::min_element(waits_for.begin(), waits_for.end())].tensors.push_back({numbers});
+      made.layers[*std::ranges::min_element(waits_for)].tensors.push_back({numbers});
     else if (node.gradient_bytes > 0)
       file.ignore("reductions that wait for no backward node, so their bytes belong to no layer");
   }

@@ -35,8 +35,7 @@ ChakraRecorder::ChakraRecorder(const Workload& workload, ChakraWriterSetup setup
 // ---------------------------------------------------------------------------------------------------------
 
 std::uint32_t ChakraRecorder::label(const std::string& text) {
-  const auto number =
-      static_cast<std::uint32_t>(std::find(labels_.begin(), labels_.end(), text) - labels_.begin());
+  const auto number = static_cast<std::uint32_t>(std::ranges::find(labels_, text) - labels_.begin());
   if (number == labels_.size()) labels_.push_back(text);
   return number;
 }
@@ -99,8 +98,7 @@ void ChakraRecorder::pass(Rank& rank, Kind kind, Interval interval) {
       still.push_back(aside);
       standing_s += aside.to_s - aside.from_s;
     }
-  std::sort(still.begin(), still.end(),
-            [](const Interval& a, const Interval& b) { return a.from_s < b.from_s; });
+  std::ranges::sort(still, [](const Interval& a, const Interval& b) { return a.from_s < b.from_s; });
   const double seconds = interval.to_s - interval.from_s - standing_s;
   if (kind == Kind::micro_batches) {
     rank.computing.push_back({interval.from_s, interval.to_s, seconds, rank.step, kind, 0});
@@ -178,7 +176,7 @@ void ChakraRecorder::Links::add_wait(const Wait& wait,
   if (next == computing.end()) return;
   const auto i = static_cast<std::size_t>(next - computing.begin());
   std::vector<std::size_t>& all = waited_for[i];
-  if (std::find(all.begin(), all.end(), awaited) == all.end()) all.push_back(awaited);
+  if (std::ranges::find(all, awaited) == all.end()) all.push_back(awaited);
   before[awaited] = std::min(before[awaited], i);  // also where all takes no time
 }
 
@@ -187,14 +185,13 @@ ChakraRecorder::Links ChakraRecorder::links_of(const Rank& rank, std::uint64_t s
   const double end_s = just_after(rank.step_ends_s[steps - 1]);
   for (const Computing& each : rank.computing)
     if (each.step <= steps) links.computing.push_back(each);
-  std::stable_sort(links.computing.begin(), links.computing.end(),
-                   [](const Computing& a, const Computing& b) { return a.start_s < b.start_s; });
+  std::ranges::stable_sort(links.computing,
+                           [](const Computing& a, const Computing& b) { return a.start_s < b.start_s; });
   for (const Communication& each : rank.communication)
     if (each.posted_s <= end_s) links.communication.push_back(each);
-  std::stable_sort(links.communication.begin(), links.communication.end(),
-                   [](const Communication& a, const Communication& b) {
-                     return std::pair(a.posted_s, a.end_s) < std::pair(b.posted_s, b.end_s);
-                   });
+  std::ranges::stable_sort(links.communication, [](const Communication& a, const Communication& b) {
+    return std::pair(a.posted_s, a.end_s) < std::pair(b.posted_s, b.end_s);
+  });
   links.waited_for.resize(links.computing.size());
   std::map<std::int32_t, std::vector<std::size_t>>
       on_channel;  // whose operations end in the order in which they start

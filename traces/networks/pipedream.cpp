@@ -157,8 +157,7 @@ class ProfileGraph {
         if (--nodes_[follower].leaders == 0) ready.push(follower);
     }
     if (sorted.size() == nodes_.size()) return sorted;
-    const auto left =
-        std::find_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.leaders > 0; });
+    const auto left = std::ranges::find_if(nodes_, [](const auto& n) { return n.second.leaders > 0; });
     throw ConfigError({file_.name(), "", "has circular edges", fmt::format("at node{}", left->first),
                        "Correct its edges: a network's layers have an order"});
   }

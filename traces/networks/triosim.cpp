@@ -146,8 +146,8 @@ class TracedNetwork {
 
   void backward(const TracedOperator& each) {
     std::vector<std::size_t>& kin = waiting_[family_of(each.kind)];
-    const auto parameter = std::find_if(each.tensors.begin(), each.tensors.end(),
-                                        [&](std::uint32_t id) { return owner_.contains(id); });
+    const auto parameter =
+        std::ranges::find_if(each.tensors, [&](std::uint32_t id) { return owner_.contains(id); });
     if (parameter != each.tensors.end()) {
       last_ = owner_.at(*parameter);
       std::erase(kin, last_);
@@ -187,9 +187,8 @@ std::string operator_kind(std::string_view name) {
 std::vector<double> shape_of(std::string_view text) {
   std::vector<double> sides;
   if (!read_list(text, sides, ',')) return {};
-  const bool possible = std::all_of(sides.begin(), sides.end(), [](double side) {
-    return side >= 1 && side <= 1e12 && side == std::floor(side);
-  });
+  const bool possible = std::ranges::all_of(
+      sides, [](double side) { return side >= 1 && side <= 1e12 && side == std::floor(side); });
   return possible ? sides : std::vector<double>{};
 }
 
@@ -233,7 +232,7 @@ class TrioSim final : public Importer {
     std::vector<double> list;
     while (reader.record(record)) {
       TracedOperator made;
-      const auto stage = std::find(kStages.begin(), kStages.end(), header.of(record, "stage"));
+      const auto stage = std::ranges::find(kStages, header.of(record, "stage"));
       double all_us = 0, alone_us = 0;
       if (!read_number(header.of(record, "Operator_cudatime"), all_us)) all_us = kNotGiven;
       if (!read_number(header.of(record, "Operator_cudatimenooverlap"), alone_us)) alone_us = all_us;

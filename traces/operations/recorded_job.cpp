@@ -247,8 +247,7 @@ void sort_operations(RecordedJob& job) {
   const auto order = [](const RecordedOperation& o) {
     return std::tuple(o.step, o.worker, o.lane, o.start_s, o.end_s, o.line);
   };
-  std::sort(job.operations.begin(), job.operations.end(),
-            [&order](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::ranges::sort(job.operations, [&order](const auto& a, const auto& b) { return order(a) < order(b); });
 }
 
 RecordedJob read_recorded_job(const std::string& path) { return read_recorded_job(std::vector{path}); }

@@ -67,8 +67,7 @@ class SteppedJobReader {
   }
 
   void check_ranks() {
-    std::sort(job_.ranks.begin(), job_.ranks.end(),
-              [](const SteppedRank& a, const SteppedRank& b) { return a.rank < b.rank; });
+    std::ranges::sort(job_.ranks, [](const SteppedRank& a, const SteppedRank& b) { return a.rank < b.rank; });
     if (ranks() == 0 && !made_.skipped.empty()) throw ConfigError(std::move(made_.skipped));
     if (ranks() == 0) fail("contains no steps", "", "Profile with steps (ProfilerStep), or give steps.csv");
     const auto world = std::max<std::size_t>(static_cast<std::size_t>(std::max(job_.world_size, 0)), ranks());
@@ -87,8 +86,8 @@ class SteppedJobReader {
     std::map<std::uint64_t, std::size_t> seen;
     std::set<std::uint64_t> twice;
     for (SteppedRank& rank : job_.ranks) {
-      std::sort(rank.steps.begin(), rank.steps.end(),
-                [](const SteppedStep& a, const SteppedStep& b) { return a.number < b.number; });
+      std::ranges::sort(rank.steps,
+                        [](const SteppedStep& a, const SteppedStep& b) { return a.number < b.number; });
       for (std::size_t s = 0; s < rank.steps.size(); ++s) {
         const std::uint64_t number = rank.steps[s].number;
         if (s > 0 && number == rank.steps[s - 1].number && twice.insert(number).second)
@@ -116,12 +115,12 @@ class SteppedJobReader {
   void sort_steps() {
     for (SteppedRank& rank : job_.ranks)
       for (SteppedStep& each : rank.steps) {
-        std::sort(each.computing.begin(), each.computing.end(),
-                  [](const SteppedSpan& a, const SteppedSpan& b) { return a.begin_s < b.begin_s; });
-        std::stable_sort(each.collectives.begin(), each.collectives.end(),
-                         [](const SteppedCollective& a, const SteppedCollective& b) {
-                           return a.span.begin_s < b.span.begin_s;
-                         });
+        std::ranges::sort(each.computing,
+                          [](const SteppedSpan& a, const SteppedSpan& b) { return a.begin_s < b.begin_s; });
+        std::ranges::stable_sort(each.collectives,
+                                 [](const SteppedCollective& a, const SteppedCollective& b) {
+                                   return a.span.begin_s < b.span.begin_s;
+                                 });
       }
   }
 
@@ -233,7 +232,7 @@ class SteppedJobReader {
   void add_computing(std::size_t rank, const SteppedStep& in) {
     std::vector<double> ends_s;
     for (const SteppedCollective& each : in.collectives) ends_s.push_back(each.span.end_s);
-    std::sort(ends_s.begin(), ends_s.end());
+    std::ranges::sort(ends_s);
     std::optional<SteppedSpan> open;
     std::size_t begun = 0, waited = 0;
     const auto close = [&] {

@@ -11,7 +11,7 @@ namespace simsgd {
 namespace {
 
 bool quotes_open(std::string_view text, bool open) {
-  return (std::count(text.begin(), text.end(), '"') % 2 == 1) != open;
+  return (std::ranges::count(text, '"') % 2 == 1) != open;
 }
 
 }  // namespace
@@ -95,9 +95,9 @@ std::optional<double> CsvColumns::number(const std::vector<std::string>& record,
 }
 
 void append_csv(std::string& out, std::string_view field) {
-  const bool plain = std::none_of(field.begin(), field.end(),
-                                  [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; }) &&
-                     (field.empty() || (field.front() != ' ' && field.back() != ' '));
+  const bool plain =
+      std::ranges::none_of(field, [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; }) &&
+      (field.empty() || (field.front() != ' ' && field.back() != ' '));
   if (plain) {
     out += field;
     return;

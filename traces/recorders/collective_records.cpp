@@ -39,7 +39,7 @@ void RankFiles::finish() const {
   if (!files.empty() && workers > static_cast<int>(ranks.size()))
     files.front()->ignore("ranks of the job whose files are missing",
                           static_cast<std::size_t>(workers) - ranks.size());
-  if (std::none_of(files.begin(), files.end(), [](const ImportedFile* file) { return !file->empty(); }))
+  if (std::ranges::none_of(files, [](const ImportedFile* file) { return !file->empty(); }))
     for (ImportedFile* file : files) file->need_row();
 }
 
@@ -69,7 +69,7 @@ void CollectiveRecords::add(CollectiveRecord record) {
 CollectiveRecords::Offsets CollectiveRecords::clock_offsets() const {
   std::map<std::pair<int, int>, std::vector<double>> differences_s;
   for (const auto& [key, operation] : operations_) {
-    const auto first = std::min_element(operation.ends_s.begin(), operation.ends_s.end());
+    const auto first = std::ranges::min_element(operation.ends_s);
     for (const auto& [rank, end_s] : operation.ends_s)
       if (!operation.contradictory) differences_s[{first->first, rank}].push_back(end_s - first->second);
   }
@@ -80,8 +80,8 @@ CollectiveRecords::Offsets CollectiveRecords::clock_offsets() const {
 
 // assumed: an operation ends on all its ranks within the longest time that one of them was in it.
 bool CollectiveRecords::ends_agree(const Operation& operation, const Offsets& offsets_s) {
-  const auto first = std::min_element(operation.ends_s.begin(), operation.ends_s.end());
-  return std::all_of(operation.ends_s.begin(), operation.ends_s.end(), [&](const auto& end) {
+  const auto first = std::ranges::min_element(operation.ends_s);
+  return std::ranges::all_of(operation.ends_s, [&](const auto& end) {
     const auto offset = offsets_s.find({first->first, end.first});
     return offset == offsets_s.end() || std::fabs(end.second - first->second - offset->second) <=
                                             std::max(kSameInstant_s, operation.longest_s);
@@ -122,7 +122,7 @@ void CollectiveRecords::finish() {
     if (std::fabs(offset_s) > kSameInstant_s && files.contains(ranks.second))
       files[ranks.second]->understand(
           "clocks that differ from the first rank's, aligned on the ends of operations");
-  std::stable_sort(chosen.begin(), chosen.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(chosen, [](const auto& a, const auto& b) {
     return std::tie(a.first.rank, a.first.end_s) < std::tie(b.first.rank, b.first.end_s);
   });
   for (auto& [record, ranks] : chosen) measure(std::move(record), ranks);

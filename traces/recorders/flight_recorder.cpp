@@ -43,7 +43,7 @@ int count_of_ranks(const json& ranks) {
   if (ranks.is_array()) return static_cast<int>(std::min<std::size_t>(ranks.size(), 1 << 24));
   const std::string text = text_of(ranks);
   if (text.find_first_of("0123456789") == std::string::npos) return 0;
-  return 1 + static_cast<int>(std::min<std::ptrdiff_t>(std::count(text.begin(), text.end(), ','), 1 << 24));
+  return 1 + static_cast<int>(std::min<std::ptrdiff_t>(std::ranges::count(text, ','), 1 << 24));
 }
 
 // An operation in the order in which the host made it, for the search of steps.
@@ -144,9 +144,8 @@ class FlightRecorder final : public Importer {
 
   // From the first operation of a step to that of the next.
   void add_steps(std::vector<MadeOperation> made, int rank, ImportedFile& file) const {
-    std::stable_sort(made.begin(), made.end(), [](const MadeOperation& a, const MadeOperation& b) {
-      return a.created_s < b.created_s;
-    });
+    std::ranges::stable_sort(
+        made, [](const MadeOperation& a, const MadeOperation& b) { return a.created_s < b.created_s; });
     std::vector<std::string> what;
     std::vector<double> created_s;
     for (MadeOperation& each : made) {

@@ -186,7 +186,7 @@ class Timeline final : public TraceSink {
     double backward_us = 0;
     for (const auto& [tensor, places] : times.places) order.emplace_back(-median_of(places), tensor);
     for (const auto& [tensor, since_us] : times.since_us) backward_us += median_of(since_us);
-    std::sort(order.begin(), order.end());
+    std::ranges::sort(order);
     const double forward_us = median_of(times.before_us);
     RecordedWorkload made;
     made.name = "recorded network";
@@ -243,7 +243,7 @@ class Timeline final : public TraceSink {
     ReadyTimes times;
     for (std::uint64_t step = first; step < count; ++step) {
       auto& ready = ready_us[step];
-      std::sort(ready.begin(), ready.end());
+      std::ranges::sort(ready);
       if (!ready.empty()) times.before_us.push_back(std::max(0.0, ready[0].first - ended_us[step - 1]));
       for (std::size_t i = 0; i < ready.size(); ++i) {
         times.since_us[ready[i].second].push_back(i == 0 ? 0 : ready[i].first - ready[i - 1].first);
@@ -348,9 +348,8 @@ void add_operations(const Timeline& timeline, ImportedFile& file) {
   std::vector<const TensorOperation*> all;
   for (const TensorOperation& operation : timeline.operations())
     if (operation.end_us >= operation.begin_us) all.push_back(&operation);
-  std::stable_sort(all.begin(), all.end(), [](const TensorOperation* a, const TensorOperation* b) {
-    return a->begin_us < b->begin_us;
-  });
+  std::ranges::stable_sort(
+      all, [](const TensorOperation* a, const TensorOperation* b) { return a->begin_us < b->begin_us; });
   std::vector<FusedTensors> fused;
   for (const TensorOperation* each : all) {
     if (!fused.empty() && each->begin_us < fused.back().last_end_us &&

@@ -324,7 +324,7 @@ void Events::fill_from_operator(const Recording& recording, Nccl& nccl) const {
 void Events::finish() {
   file_.count(kKinetoCounted, counts_);
   for (const auto& [category, count] : unknown_) file_.ignore("events of category " + category, count);
-  std::stable_sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
+  std::ranges::stable_sort(calls_, [](const Call& a, const Call& b) {
     return std::pair(a.thread, a.span.begin_us) < std::pair(b.thread, b.span.begin_us);
   });
   for (std::size_t i = 0; i < calls_.size(); ++i)

@@ -82,7 +82,7 @@ inline int count_of(double number) { return number >= 1 && number < 0x1p24 ? sta
 inline std::vector<bool> used_steps(const Recording& recording, std::uint64_t warm_up, ImportedFile& file) {
   std::vector<bool> used(recording.steps.size(), true);
   const auto later = [&](const ProfilerStep& step) { return step.number >= warm_up; };
-  if (std::none_of(recording.steps.begin(), recording.steps.end(), later)) {
+  if (std::ranges::none_of(recording.steps, later)) {
     if (!recording.steps.empty()) file.understand("files with only first steps, which may be warm-up");
     return used;
   }
@@ -95,8 +95,8 @@ inline std::vector<bool> used_steps(const Recording& recording, std::uint64_t wa
 
 inline void count_outside(const Recording& recording, ImportedFile& file) {
   const std::size_t none = recording.steps.size();
-  const auto outside = std::count_if(recording.kernels.begin(), recording.kernels.end(),
-                                     [none](const Kernel& kernel) { return kernel.step == none; });
+  const auto outside =
+      std::ranges::count_if(recording.kernels, [none](const Kernel& kernel) { return kernel.step == none; });
   if (none == 0)
     file.understand("workers whose trace has no steps (ProfilerStep)");
   else if (outside > 0)
@@ -189,8 +189,8 @@ class Ranks {
   void add_collective(Nccl& nccl, const Recording& recording, const std::vector<bool>& used, int rank,
                       ImportedFile& file) {
     CollectiveRecord& record = nccl.record;
-    const auto step = std::find_if(recording.steps.begin(), recording.steps.end(),
-                                   [&](const auto& each) { return each.number == record.step; });
+    const auto step =
+        std::ranges::find_if(recording.steps, [&](const auto& each) { return each.number == record.step; });
     if (record.in_step && !used[static_cast<std::size_t>(step - recording.steps.begin())])
       return file.understand("operations of first steps; left out");
     if (record.operation.empty() || std::isnan(record.bytes))

@@ -52,7 +52,7 @@ class NetworkOf {
         plans_[step].last_backward_us = std::max(plans_[step].last_backward_us, mark.ts_us);
       }
     find_layers();
-    layers_ = std::any_of(plans_.begin(), plans_.end(), [](const Plan& plan) { return !plan.parts.empty(); });
+    layers_ = std::ranges::any_of(plans_, [](const Plan& plan) { return !plan.parts.empty(); });
     if (!layers_) find_buckets();
     const std::vector<std::size_t> used = usual_steps(file);
     if (used.empty()) return std::nullopt;
@@ -97,8 +97,7 @@ class NetworkOf {
     for (std::size_t i = plan.layers; same && i < plan.parts.size(); ++i)
       same = plan.parts[i].what == plan.parts[i - plan.layers].what;
     if (!same) plan.parts.clear();
-    if (std::any_of(plan.parts.begin(), plan.parts.end(),
-                    [](const Part& p) { return std::isnan(p.sequence); }))
+    if (std::ranges::any_of(plan.parts, [](const Part& p) { return std::isnan(p.sequence); }))
       for (Part& part : plan.parts) part.sequence = kNotGiven;
   }
 
@@ -120,8 +119,7 @@ class NetworkOf {
         buckets[step].push_back({launch->ts_us, elements});
     }
     for (auto& each : buckets)
-      std::sort(each.begin(), each.end(),
-                [](const Bucket& a, const Bucket& b) { return a.launch_us < b.launch_us; });
+      std::ranges::sort(each, [](const Bucket& a, const Bucket& b) { return a.launch_us < b.launch_us; });
     for (const Mark& mark : recording_.backward) {
       const std::size_t step = recording_.step_at(mark.ts_us);
       if (step == plans_.size() || buckets[step].empty()) continue;

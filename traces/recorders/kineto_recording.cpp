@@ -64,7 +64,7 @@ constexpr Operator kOperators[] = {{"conv1d", "conv", "conv", 0, 1, 2},
                                    {"embedding", "embedding", "embedding", 1, 0, 1}};
 
 bool possible(const std::vector<double>& sizes) {
-  return std::all_of(sizes.begin(), sizes.end(), [](double size) { return size >= 1 && size < 0x1p40; });
+  return std::ranges::all_of(sizes, [](double size) { return size >= 1 && size < 0x1p40; });
 }
 
 // [out, in, height, width] is the matrix [out, in x height x width] of the layer's product.
@@ -92,16 +92,15 @@ void Recording::sort() {
   const auto by_time = [](const auto& a, const auto& b) { return a.ts_us < b.ts_us; };
   const auto by_begin = [](const auto& a, const auto& b) { return a.begin_us < b.begin_us; };
   const auto by_span = [](const auto& a, const auto& b) { return a.span.begin_us < b.span.begin_us; };
-  std::stable_sort(steps.begin(), steps.end(), by_span);
-  std::stable_sort(nccl.begin(), nccl.end(), by_span);
-  std::stable_sort(layers.begin(), layers.end(), by_span);
-  std::sort(optimizer.begin(), optimizer.end(), by_begin);
-  std::sort(forward.begin(), forward.end(), by_time);
-  std::sort(backward.begin(), backward.end(), [](const Mark& a, const Mark& b) {
+  std::ranges::stable_sort(steps, by_span);
+  std::ranges::stable_sort(nccl, by_span);
+  std::ranges::stable_sort(layers, by_span);
+  std::ranges::sort(optimizer, by_begin);
+  std::ranges::sort(forward, by_time);
+  std::ranges::sort(backward, [](const Mark& a, const Mark& b) {
     return a.thread != b.thread ? a.thread < b.thread : a.ts_us < b.ts_us;
   });
-  std::sort(launches.begin(), launches.end(),
-            [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+  std::ranges::sort(launches, [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
 }
 
 const Launch* Recording::launch_of(std::uint32_t correlation) const {
@@ -145,7 +144,7 @@ std::vector<StepTimes> step_times(Recording& recording) {
     nccl.record.step = recording.steps[span.step].number;
     spans.push_back(span);
   }
-  std::sort(spans.begin(), spans.end(), [](const StepSpan& a, const StepSpan& b) {
+  std::ranges::sort(spans, [](const StepSpan& a, const StepSpan& b) {
     return a.step != b.step ? a.step < b.step : a.span.begin_us < b.span.begin_us;
   });
   std::vector<StepTimes> times(none);

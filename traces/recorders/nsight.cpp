@@ -294,9 +294,8 @@ class NsightProfile {
     damaged(rows, kRanges);
     for (auto* all : {&steps_, &sizes_})
       for (auto& [process, of] : *all)
-        std::stable_sort(
-            of.ranges.begin(), of.ranges.end(),
-            [](const ProfileRange& a, const ProfileRange& b) { return a.start_ns < b.start_ns; });
+        std::ranges::stable_sort(
+            of.ranges, [](const ProfileRange& a, const ProfileRange& b) { return a.start_ns < b.start_ns; });
   }
 
   void read_calls() {

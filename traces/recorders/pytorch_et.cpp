@@ -50,8 +50,8 @@ void read_shapes(const json& node, TraceEvent& event) {
   }
   if (!inputs.is_array()) return;
   for (const json& shape : inputs) {
-    const bool flat = shape.is_array() &&
-                      std::all_of(shape.begin(), shape.end(), [](const json& s) { return s.is_number(); });
+    const bool flat =
+        shape.is_array() && std::ranges::all_of(shape, [](const json& s) { return s.is_number(); });
     for (std::size_t i = 0; flat && i < shape.size(); ++i) event.sizes.push_back(shape[i].get<double>());
     event.size_ends.push_back(event.sizes.size());
   }
@@ -139,8 +139,8 @@ class ExecutionTrace {
 
   // Whether there are times, in which case the events have them.
   bool tell(kineto::Events& events) {
-    const bool timed = std::any_of(nodes_.begin(), nodes_.end(),
-                                   [](const EtNode& n) { return n.device && n.event.ts_us >= 0; });
+    const bool timed =
+        std::ranges::any_of(nodes_, [](const EtNode& n) { return n.device && n.event.ts_us >= 0; });
     if (!timed) order_for_time();
     double first_us = INFINITY, last_us = -INFINITY;
     bool steps = false;
@@ -203,7 +203,7 @@ class ExecutionTrace {
   void order_for_time() {
     std::vector<EtNode*> all;
     for (EtNode& node : nodes_) all.push_back(&node);
-    std::sort(all.begin(), all.end(), [](const EtNode* a, const EtNode* b) { return a->id < b->id; });
+    std::ranges::sort(all, [](const EtNode* a, const EtNode* b) { return a->id < b->id; });
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->order = all[i]->end = i;
     for (std::size_t i = all.size(); i-- > 0;) {
       const auto caller = by_id_.find(all[i]->parent);
@@ -223,8 +223,8 @@ class ExecutionTrace {
     std::vector<EtNode*> all;
     for (EtNode& node : nodes_)
       if (node.device && node.event.ts_us >= 0 && node.event.dur_us >= 0) all.push_back(&node);
-    std::stable_sort(all.begin(), all.end(),
-                     [](const EtNode* a, const EtNode* b) { return a->event.ts_us < b->event.ts_us; });
+    std::ranges::stable_sort(
+        all, [](const EtNode* a, const EtNode* b) { return a->event.ts_us < b->event.ts_us; });
     std::map<double, double> ends_us;  // by stream
     for (EtNode* node : all) {
       const auto end = ends_us.try_emplace(node->stream, -INFINITY).first;

@@ -278,10 +278,10 @@ void Mapping::add_filters(const RawValue& where) {
 }
 
 bool Mapping::admitted(const MapCells& cells) const {
-  return std::all_of(filters_.begin(), filters_.end(), [&cells](const Filter& filter) {
+  return std::ranges::all_of(filters_, [&cells](const Filter& filter) {
     const std::string_view cell = cell_at(cells, filter.place);
-    return std::any_of(filter.admitted.begin(), filter.admitted.end(),
-                       [cell](const std::string& value) { return same_cell(cell, value); });
+    return std::ranges::any_of(filter.admitted,
+                               [cell](const std::string& value) { return same_cell(cell, value); });
   });
 }
 

@@ -76,7 +76,7 @@ class MappedCsv final : public Importer {
                "", fmt::format("It has {} columns", names.size())});
         continue;
       }
-      const auto found = std::find(names.begin(), names.end(), place.name);
+      const auto found = std::ranges::find(names, place.name);
       columns.back() = static_cast<std::size_t>(found - names.begin());
       if (found == names.end())
         errors.push_back(missing(place, names, file));

@@ -76,8 +76,7 @@ class NcclInspector final : public Importer {
         chosen_.push_back(std::move(operation.best));
       }
     }
-    std::sort(chosen_.begin(), chosen_.end(),
-              [](const Record& a, const Record& b) { return a.row.line < b.row.line; });
+    std::ranges::sort(chosen_, [](const Record& a, const Record& b) { return a.row.line < b.row.line; });
     for (Record& each : chosen_) each.file->add(std::move(each.row));
     job_.finish();
   }

@@ -75,15 +75,14 @@ struct NcclColumns {
   bool read_units(std::string_view line) {
     std::vector<std::string_view> words;
     words_after_hash(line, words);
-    if (count == 0 || words.empty() || !std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    if (count == 0 || words.empty() || !std::ranges::all_of(words, [](std::string_view word) {
           return word.starts_with('(') && word.ends_with(')');
         }))
       return false;
     for (const std::string_view word : words) {
       const auto end = static_cast<std::size_t>(word.data() + word.size() - line.data());
-      const auto nearest_end = std::min_element(
-          ends_.begin(), ends_.end(),
-          [end](std::size_t a, std::size_t b) { return distance(a, end) < distance(b, end); });
+      const auto nearest_end = std::ranges::min_element(
+          ends_, [end](std::size_t a, std::size_t b) { return distance(a, end) < distance(b, end); });
       set_unit(static_cast<std::size_t>(nearest_end - ends_.begin()), word.substr(1, word.size() - 2));
     }
     return true;

@@ -79,8 +79,8 @@ Json written_number(double value, const NumberRange& range) {
 
 /// Which of the study's own values the number is.
 std::optional<std::size_t> listed(double value, const NumberRange& range) {
-  const auto found = std::find_if(range.values.begin(), range.values.end(),
-                                  [value](double each) { return is_same(each, value); });
+  const auto found =
+      std::ranges::find_if(range.values, [value](double each) { return is_same(each, value); });
   if (found == range.values.end()) return std::nullopt;
   return static_cast<std::size_t>(found - range.values.begin());
 }

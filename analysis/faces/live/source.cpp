@@ -51,8 +51,8 @@ std::string workers_axis(const Study& study) {
 
 Study study_of(const std::string& path, Overrides overrides) {
   Study study = expand_study(path, overrides);
-  const bool varies = std::any_of(study.axes.begin(), study.axes.end(),
-                                  [](const std::string& axis) { return axis != "/seed"; });
+  const bool varies =
+      std::ranges::any_of(study.axes, [](const std::string& axis) { return axis != "/seed"; });
   if (varies) return study;
   if (path == "-")
     throw ConfigError({study.file, "/axes", "is missing, and standard input cannot be read twice", "",
@@ -200,7 +200,7 @@ class Places {
 ExploredPoints::ExploredPoints(const ResultStore& store, const ResultStudy& study)
     : study_id_(study.id), sweep_{"", study.name + ": explored", study.file, study.axes, {}} {
   for (const ResultPoint& each : study.points) study_keys_.push_back(each.key);
-  std::sort(study_keys_.begin(), study_keys_.end());
+  std::ranges::sort(study_keys_);
   for (ResultStudy& each : store.studies()) {
     if (each.name != sweep_.name || each.file != sweep_.file) continue;
     ids_.push_back(each.id);
@@ -210,9 +210,8 @@ ExploredPoints::ExploredPoints(const ResultStore& store, const ResultStudy& stud
 }
 
 bool ExploredPoints::has(const std::string& key) const {
-  return std::binary_search(study_keys_.begin(), study_keys_.end(), key) ||
-         std::any_of(sweep_.points.begin(), sweep_.points.end(),
-                     [&](const ResultPoint& each) { return each.key == key; });
+  return std::ranges::binary_search(study_keys_, key) ||
+         std::ranges::any_of(sweep_.points, [&](const ResultPoint& each) { return each.key == key; });
 }
 
 void ExploredPoints::add(ResultStore& store, ResultPoint point) {
@@ -228,14 +227,14 @@ void ExploredPoints::add(ResultStore& store, ResultPoint point) {
 }
 
 void ExploredPoints::join(std::vector<ResultStudy>& studies) const {
-  const auto own = std::find_if(studies.begin(), studies.end(),
-                                [this](const ResultStudy& each) { return each.id == study_id_; });
+  const auto own =
+      std::ranges::find_if(studies, [this](const ResultStudy& each) { return each.id == study_id_; });
   if (own == studies.end()) return;
   std::set<std::string> seen;
   for (const ResultPoint& point : own->points) seen.insert(point.key);
   bool added = false;
   for (ResultStudy& each : studies) {
-    if (std::find(ids_.begin(), ids_.end(), each.id) == ids_.end()) continue;
+    if (std::ranges::find(ids_, each.id) == ids_.end()) continue;
     for (ResultPoint& point : each.points) {
       if (!seen.insert(point.key).second) continue;
       own->points.push_back(std::move(point));
@@ -243,9 +242,8 @@ void ExploredPoints::join(std::vector<ResultStudy>& studies) const {
     }
   }
   if (added) order_by_values(own->points);
-  std::erase_if(studies, [this](const ResultStudy& each) {
-    return std::find(ids_.begin(), ids_.end(), each.id) != ids_.end();
-  });
+  std::erase_if(studies,
+                [this](const ResultStudy& each) { return std::ranges::find(ids_, each.id) != ids_.end(); });
 }
 
 void order_by_values(std::vector<ResultPoint>& points) {
@@ -263,8 +261,7 @@ void order_by_values(std::vector<ResultPoint>& points) {
   }
   std::vector<std::size_t> order(points.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
   std::vector<ResultPoint> sorted;
   for (const std::size_t i : order) sorted.push_back(std::move(points[i]));
   points = std::move(sorted);
