@@ -155,7 +155,9 @@ std::string Selection::shown(const std::vector<Measurement>& all) const {
   return fmt::format("{}", fmt::join(parts, ". "));
 }
 
-Json Selection::schema(const std::string& meaning) {
+namespace {
+
+Json schema_of(const std::string& meaning) {
   const Json amount = {{"type", {"number", "string"}}};
   const Json base = {{"type", "number"}, {"exclusiveMinimum", 1}};
   const Json parts = {{"type", {"string", "array"}}, {"items", {{"type", "string"}}}, {"minItems", 1}};
@@ -180,8 +182,6 @@ Json Selection::schema(const std::string& meaning) {
           {"description", meaning + ": by its columns, or a list of such, of which one has to hold"}};
 }
 
-namespace {
-
 /// The pointer of a scenario that has what a column of measurements tells; "" where none does.
 std::string pointer_of(const std::string& column) {
   if (column == "algorithm" || column == "workload") return "/" + column + "/name";
@@ -190,6 +190,14 @@ std::string pointer_of(const std::string& column) {
 }
 
 }  // namespace
+
+Field& Selection::field(Fields& f, std::string_view key, const std::string& meaning) {
+  return f.raw(key, written_, schema_of(meaning));
+}
+
+void Selection::settle() {
+  if (written_.present()) *this = Selection(written_.json());
+}
 
 std::string column_of_measurements(const Selection& selection) {
   // A scenario has one value of a column: a list of conditions is of measurements alone.

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/fields.hpp"
@@ -49,9 +50,12 @@ class Selection {
   /// For errors: each condition, of how many measurements it holds, and the values that they have.
   std::string shown(const std::vector<Measurement>& all) const;
 
-  static Json schema(const std::string& meaning);
+  /// As a field of a spec: kept as JSON until `settle`, which throws ParameterError about the object.
+  Field& field(Fields& f, std::string_view key, const std::string& meaning);
+  void settle();
 
  private:
+  RawValue written_;
   std::vector<Condition> conditions_;
   std::vector<Selection> any_of_;
 };

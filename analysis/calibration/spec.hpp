@@ -17,6 +17,9 @@
 
 namespace simsgd {
 
+// The parts of a spec tell their fields. `settle` reads what these keep as JSON, and throws ParameterError
+// for what is wrong with the part as a whole.
+
 /// Files of measurements.
 struct DataSpec {
   std::vector<std::string> files;     ///< relative to the data directory
@@ -29,6 +32,12 @@ struct DataSpec {
   /// Rows that agree in `by` become one, of this statistic; "" keeps them apart.
   std::string summarise;
   std::vector<std::string> by;
+
+  void fields(Fields& f);
+  void settle();
+
+ private:
+  RawValue written_set_;
 };
 
 /// A column that says which measurements are the least of their group: of each vendor the smallest system.
@@ -38,6 +47,9 @@ struct MarkSpec {
   std::vector<std::string> by;  ///< columns that tell groups apart
   Selection where;              ///< what may be the least
   std::string marked, others;   ///< its values
+
+  void fields(Fields& f);
+  void settle() { where.settle(); }
 };
 
 /// What a measurement is a measurement of: how the scenario is set for it, and what of it is compared.
@@ -50,6 +62,12 @@ struct PredictSpec {
   std::map<std::string, std::string> from;  ///< pointer: column
   std::map<std::string, std::map<std::string, std::map<std::string, Json>>>
       by;  ///< column, its value, pointers
+
+  void fields(Fields& f);
+  void settle();
+
+ private:
+  RawValue written_set_, written_from_, written_by_;
 };
 
 /// A number of the scenario that is fitted.
@@ -70,6 +88,13 @@ struct ParameterSpec {
 
   /// What patches call a pointer: one that holds for some measurements only is another for each parameter.
   std::string key(const std::string& pointer) const { return for_some ? pointer + "#" + name : pointer; }
+
+  void fields(Fields& f);
+  void settle();
+
+ private:
+  RawValue written_low_, written_high_;
+  std::optional<Scales> written_scales_;
 };
 
 /// A table by size that is found by dynamic programming before the parameters are fitted.
@@ -80,6 +105,8 @@ struct SearchSpec {
   bool per_workers = false;            ///< a table of its own for each number of workers
   double least_latency_s = 0, most_latency_s = 1;
   std::vector<std::string> parts;  ///< which of launch, step_latency, bandwidth_share, payload are fitted
+
+  void fields(Fields& f);
 };
 
 /// Something discrete that is unknown.
@@ -88,6 +115,13 @@ struct EnsembleSpec {
   std::string pointer;
   std::vector<Json> values;  ///< as likely as each other before anything is measured
   Selection where;           ///< measurements that go with it
+
+  void fields(Fields& f);
+  void settle();
+
+ private:
+  RawValue written_values_;
+  std::optional<int> count_;
 };
 
 /// One description of the cluster that may be fitted.
@@ -98,6 +132,12 @@ struct ModelSpec {
   std::vector<ParameterSpec> parameters;
   std::vector<SearchSpec> searches;
   std::vector<EnsembleSpec> ensemble;
+
+  void fields(Fields& f);
+  void settle();
+
+ private:
+  RawValue written_set_;
 };
 
 struct FitSpec {
@@ -110,6 +150,12 @@ struct FitSpec {
   int draws = 200;            ///< of the bootstrap
   /// Places inside the bounds where fits may begin; none: 6, of runs 1.
   std::optional<int> starts{};
+
+  void fields(Fields& f);
+  void settle();
+
+ private:
+  RawValue written_leave_out_;
 };
 
 struct TestSpec {
@@ -119,6 +165,9 @@ struct TestSpec {
   bool octaves_equal = true;
   double goal = 0;  ///< published or hoped for; 0: none. Shown, never enforced
   std::string source;
+
+  void fields(Fields& f);
+  void settle() { where.settle(); }
 };
 
 /// Instead of a cluster: how late workers are. The fit's steps and the first test's are those that their
@@ -126,12 +175,15 @@ struct TestSpec {
 struct StragglerSpec {
   std::string worker = "worker", step = "step";  ///< columns
   bool continues = true;                         ///< the tested steps follow the fitted ones
+
+  void fields(Fields& f);
 };
 
 struct Spec {
   std::string file;
   std::string name, description;
-  Json scenario;
+  RawValue written_scenario;
+  Json scenario;  ///< {} where studies predict themselves
   std::vector<DataSpec> data;
   std::vector<MarkSpec> marks;
   std::vector<PredictSpec> predict;
@@ -140,6 +192,8 @@ struct Spec {
   std::vector<TestSpec> tests;
   std::optional<StragglerSpec> stragglers;
   Provenance origins{};  ///< a spec may use another
+
+  void fields(Fields& f);
 
   /// An error at a pointer of the spec, in the file that it is written in.
   InputError error_at(const std::string& pointer, const std::string& problem, const std::string& found,

@@ -130,8 +130,8 @@ TEST_CASE("what is wrong with a spec is told, and nothing is fitted") {
   tells(errors("/tests/0/where", {{"workers", {4, 8}}}), "of the fitted measurements");
   tells(errors("/fit/where", {{"bytes", 1024}, {"workers", 2}}), "selects 1 of 57 measurements");
   tells(errors("/fit/where", {{"workers", 3}}), "selects 0 of 57 measurements");
-  tells(errors("/models/0/parameters/0/high", "1 furlong"), "is not a quantity");
-  tells(errors("/models/0/parameters/0/low", "2 ms"), "is not above");
+  tells(errors("/models/0/parameters/0/high", "1 furlong"), "/models/0/parameters/0/high: is not a quantity");
+  tells(errors("/models/0/parameters/0/low", "2 ms"), "/models/0/parameters/0/high: is not above");
   tells(errors("/predict/0/where", {{"workers", 2}}), "predicts no time_s");
   tells(errors("/data/0/files/0", "none.csv"), "none.csv");
   tells(errors("/fit/oops", 1), "oops");
