@@ -1,6 +1,7 @@
 #include "analysis/faces/live/front.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -72,7 +73,8 @@ Reply passed_on(int commands, int answers, Ask ask, const std::string& body) {
 
 /// In the process of its own: serves until it is killed.
 [[noreturn]] void serve(ServeHttp serve_http, int port, int commands, int answers) {
-  // Whatever a visitor sends, the machine's memory is not theirs.
+  // Whatever a visitor sends, the machine's memory is not theirs; nor what keep_freed_memory() took ahead.
+  malloc_trim(0);
   const rlimit most{kMostMemory, kMostMemory};
   setrlimit(RLIMIT_DATA, &most);
   serve_http(
