@@ -31,7 +31,7 @@ namespace simsgd::algorithms {
 namespace {
 
 // Sharded layers: every rank holds 1/P of each layer's parameters, which are gathered where the layer is
-// needed, and gets 1/P of each layer's gradient. Layers are no different on the numeric plane: the values of
+// needed, and gets 1/P of each layer's gradient. The numbers do not depend on layers, so the values of
 // all of them travel with the operations of the first one. Bytes per worker: (P-1)/P of a layer each way.
 
 constexpr int kBearer = 0;        // the layer whose operations carry the values of all
