@@ -26,15 +26,19 @@ Spec ring_spec() {
       "collectives": {"all_reduce": [{"schedule": "ring"}]}}})");
   spec.predict.emplace_back();
   using Scales = ParameterSpec::Scales;
-  spec.models.push_back(
-      {"ring",
-       "bench",
-       {},
-       {{"launch", {"/cluster/collectives/all_reduce/0/launch"}, {}, 1e-7, 1e-3, Scales::with_time, "", {}},
-        {"latency", {"/cluster/gpu_link/latency"}, {}, 1e-8, 1e-4, Scales::with_time, "", {}},
-        {"bandwidth", {"/cluster/gpu_link/bandwidth"}, {}, 1e9, 3e11, Scales::against_time, "", {}}},
-       {},
-       {}});
+  ModelSpec& ring = spec.models.emplace_back();
+  ring.name = "ring";
+  const auto fit = [&](const char* name, const char* pointer, double low, double high, Scales scales) {
+    ParameterSpec& parameter = ring.parameters.emplace_back();
+    parameter.name = name;
+    parameter.pointers = {pointer};
+    parameter.low = low;
+    parameter.high = high;
+    parameter.scales = scales;
+  };
+  fit("launch", "/cluster/collectives/all_reduce/0/launch", 1e-7, 1e-3, Scales::with_time);
+  fit("latency", "/cluster/gpu_link/latency", 1e-8, 1e-4, Scales::with_time);
+  fit("bandwidth", "/cluster/gpu_link/bandwidth", 1e9, 3e11, Scales::against_time);
   return spec;
 }
 
