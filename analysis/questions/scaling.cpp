@@ -262,6 +262,8 @@ class Runs {
       const InputError& first = error.errors().front();
       // What is wrong is what the change needs, not a value at a place that nobody wrote.
       return Json{{"impossible", first.problem}}.dump();
+    } catch (const RunError& error) {
+      return Json{{"impossible", error.what()}}.dump();
     }
   }
 

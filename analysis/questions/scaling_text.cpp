@@ -18,7 +18,14 @@ namespace {
 
 constexpr int kBar = 48;  // characters of the longest step
 
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", std::round(100 * share) + 0.0);  // + 0.0: without the sign of a 0
+}
+
+/// What is kept of perfect speed-up: "51 %", and "0.15 %" rather than 0.
+std::string kept(double share) {
+  return share < 0.00995 ? fmt::format("{:.2g} %", 100 * share) : percent(share);
+}
 
 /// "9.4 Gb/s": as networks are sold.
 std::string rate(double Bps) {
@@ -65,11 +72,11 @@ std::string why_two_nodes(const ScalingAnswer& answer) {
 
 std::string what_bandwidth(const ScalingAnswer& answer) {
   if (!answer.wanted_Bps) return "";
-  const std::string from = fmt::format("{} is kept from {} a node on ({} now).", percent(answer.wanted),
+  const std::string from = fmt::format("{} is kept from {} a node on ({} now).", kept(answer.wanted),
                                        rate(*answer.wanted_Bps), rate(answer.nic_Bps));
   if (answer.limit >= kWantedEfficiency) return " " + from;
   return fmt::format(" An endless network would keep {}, the rest is lost inside nodes and on hosts; {}",
-                     percent(answer.limit), from);
+                     kept(answer.limit), from);
 }
 
 std::string what_helps(const ScalingAnswer& answer) {
@@ -133,7 +140,7 @@ std::string sizes_table(const ScalingAnswer& answer) {
     table.rows.push_back(
         each.impossible.empty()
             ? std::vector<std::string>{std::to_string(each.gpus), std::to_string(each.nodes),
-                                       human_time(each.step_s), percent(each.efficiency),
+                                       human_time(each.step_s), kept(each.efficiency),
                                        fmt::format("{:.1f}", speed_up(each))}
             : std::vector<std::string>{std::to_string(each.gpus), std::to_string(each.nodes), "-", "-", "-"});
   return text_rows(table) + why;
@@ -148,7 +155,7 @@ std::string remedies_table(const ScalingAnswer& answer, std::size_t width) {
     table.rows.push_back(
         each.impossible.empty()
             ? std::vector<std::string>{each.label, each.caveat, human_time(each.step_s),
-                                       percent(each.efficiency), percent(saved(answer, each))}
+                                       kept(each.efficiency), percent(saved(answer, each))}
             : std::vector<std::string>{each.label, printable(each.impossible), "-", "-", "-"});
   std::string text = text_rows(table);
   if (width == 0 || text.find('\n') == std::string::npos) return text;
@@ -181,10 +188,10 @@ OrderedJson case_json(const ScalingCase& each) {
 }  // namespace
 
 std::string sentences(const ScalingAnswer& answer) {
-  std::string text = fmt::format(
-      "{} {} {} {} of perfect speed-up: a step takes {} instead of {}.", gpus(answer.question.gpus),
-      on_nodes(answer), answer.question.gpus == 1 ? "keeps" : "keep", percent(answer.asked.efficiency),
-      human_time(answer.asked.step_s), human_time(answer.question.step_s));
+  std::string text = fmt::format("{} {} {} {} of perfect speed-up: a step takes {} instead of {}.",
+                                 gpus(answer.question.gpus), on_nodes(answer),
+                                 answer.question.gpus == 1 ? "keeps" : "keep", kept(answer.asked.efficiency),
+                                 human_time(answer.asked.step_s), human_time(answer.question.step_s));
   if (answer.question.gpus > 1)
     text += fmt::format(
         " Each GPU sends {} a step; {} of communication hides behind computing, {} is waited for.",

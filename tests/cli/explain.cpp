@@ -184,6 +184,19 @@ TEST_CASE("explain: what GPUs have no memory for says so, without a place that n
   CHECK(text.find("/workload/batch") == std::string::npos);
 }
 
+TEST_CASE("explain: a remedy that cannot be simulated says why beside the others, and nothing saves -0 %") {
+  const Scratch scratch;
+  // 1 % of 1e12 values of 8 bytes, from 128 nodes: 10 TB to gather on each.
+  const Outcome outcome = scratch.simsgd("explain --parameters 1e12 --step 1s --gpus 1024 --network ib100");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("A message of 1.024e+13 bytes is larger than 8e+12 bytes") != std::string::npos);
+  CHECK(outcome.out.find("1024 GPUs on 256 nodes keep 0.15 % of perfect speed-up") == 0);
+  CHECK(outcome.out.find("PowerSGD of rank 4") != std::string::npos);
+  CHECK(
+      scratch.simsgd("explain --parameters 25.6e6 --step 0.13s --gpus 4 --network 10gbe").out.find("-0 %") ==
+      std::string::npos);
+}
+
 TEST_CASE("explain: what is wrong is named by its option, and a NIC by the rate that it is sold with") {
   const Scratch scratch;
   Json node = Json::parse(kCluster);
