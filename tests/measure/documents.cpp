@@ -47,6 +47,12 @@ json document(const Ran& ran) {
   return json::parse(ran.output);
 }
 
+/// A run of two ranks that several facts are about.
+const json& run_of_two() {
+  static const json real = document(run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --json", kTimeOnly));
+  return real;
+}
+
 std::set<std::string> keys(const json& object) {
   std::set<std::string> all;
   for (const auto& entry : object.items()) all.insert(entry.key());
@@ -56,7 +62,7 @@ std::set<std::string> keys(const json& object) {
 }  // namespace
 
 TEST_CASE("a real run writes the simulation's document, with the clock \"wall\" and notes") {
-  const json real = document(run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --json", kTimeOnly));
+  const json& real = run_of_two();
   const json simulated = document(run_command(SIMSGD_PROGRAM " run - --json", kTimeOnly));
   std::set<std::string> expected = keys(simulated);
   expected.insert("notes");
@@ -71,7 +77,7 @@ TEST_CASE("a real run writes the simulation's document, with the clock \"wall\" 
 }
 
 TEST_CASE("every second of a rank is booked: the activities add up to the time of its last step") {
-  const json real = document(run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --json", kTimeOnly));
+  const json& real = run_of_two();
   for (const json& worker : real["workers"]) {
     CHECK(worker["steps"] == 5);
     CHECK(worker["time_s"].get<double>() == doctest::Approx(worker["end_s"].get<double>()).epsilon(1e-9));
