@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes bench/peers.md: what the simulator costs over programs that do the same and nothing else.
+"""Writes bench/peers.md: every benchmark beside its limit, and what the simulator costs over programs that do the
+same and nothing else.
 
-    bench/peers.py [build/release/bench/simsgd_bench]
+    bench/peers.py [build/release/bench/simsgd_bench [FILTER]]
 
-All of it in one run, as CPU time: that of another run, or of another machine, says nothing. Programs that are
-not installed are named as missing and not compared with.
+All of it in one run, as CPU time: ratios to another run, or another machine, say nothing. Programs that are
+not installed are named as missing and not compared with. FILTER: a regular expression of benchmarks, for a try.
 """
 
 import os
 import pathlib
-import re
 import resource
 import shutil
 import subprocess
@@ -18,11 +18,6 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANKS, BYTES = 256, 1 << 20
-# All that have a bare program, but those that take minutes: a million workers, and 16,384 with every message.
-FILTER = (
-    "timing_only/.*/(64|1024|16384|30000|65536)/|messages/ring/|messages/.*/64/|learning_64/|kfac/learning"
-    "|gossip/d_psgd|gtopk/.*/star|sweep/"
-)
 MISSING = {"ASTRA-sim": "AstraSim_Analytical_Congestion_Unaware", "LogGOPSim": "LogGOPSim"}
 
 
@@ -36,11 +31,11 @@ def seconds(text):
     return float(number) * (1e-3 if unit == "ms" else 1)
 
 
-def benchmarks(program):
+def benchmarks(program, which):
     """The rows of the table that the program ends with, by what they are of."""
-    text = subprocess.run([program, f"--benchmark_filter={FILTER}"], check=True, capture_output=True, text=True).stdout
-    rows = (line.strip("| \n").split(" | ") for line in text[text.index("| what |") :].splitlines()[2:])
-    return {row[0]: row[1:] for row in rows if len(row) > 2}
+    text = subprocess.run([program, f"--benchmark_filter={which}"], check=True, capture_output=True, text=True).stdout
+    rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in text[text.index("| what |") :].splitlines()[2:])
+    return {row[0]: row[1:] for row in rows if row}
 
 
 def smpi_s():
@@ -68,23 +63,27 @@ def smpi_s():
         return run(BYTES)
 
 
-def page(program):
-    rows = benchmarks(program)
+def page(program, which):
+    rows = benchmarks(program, which)
     text = [
-        "# What the simulator costs over others",
+        "# What was measured, and what the simulator costs over others",
         "",
         "Written by `bench/peers.py`, all in one run: CPU seconds, the best of each benchmark's repetitions. A bare",
         "program (beside each benchmark) computes the same times, which are compared to 1e-9, or the same training, and",
         "nothing else: no scenario, no ledger, no document. A sweep stands beside simulating its jobs in a loop.",
         f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.0f} at the end, so what others ran is in the times.",
         "",
-        "| what | simsgd, CPU | over the bare program |",
-        "|---|---|---|",
+        "| what | CPU | limit | over a program that does nothing else |",
+        "|---|---|---|---|",
     ]
-    for name, (_, cpu, *_rest) in rows.items():
-        match = re.fullmatch(r"(.*) / (bare .*|SGD)", name)
-        if match and match[1] in rows:
-            text.append(f"| {match[1]}, over {match[2]} | {rows[match[1]][1]} | {cpu} |")
+    ratios = {}  # by what is compared: with what, and the ratio
+    for name, (wall, cpu, *_) in rows.items():
+        what, _, other = name.rpartition(" / ")
+        if what in rows:
+            ratios[what] = f"{cpu or wall}, {other}"
+    for name, (wall, cpu, limit, _) in rows.items():
+        if name.rpartition(" / ")[0] not in rows:
+            text.append(f"| {name} | {cpu or wall} | {limit} | {ratios.get(name, '')} |")
     ring = f"ring of {RANKS} ranks, 1 MiB, every message"
     smpi = smpi_s()
     text += ["", "| other simulator | CPU | over simsgd |", "|---|---|---|"]
@@ -99,4 +98,4 @@ def page(program):
 
 if __name__ == "__main__":
     binary = sys.argv[1] if len(sys.argv) > 1 else str(HERE.parent / "build/release/bench/simsgd_bench")
-    (HERE / "peers.md").write_text(page(binary))
+    (HERE / "peers.md").write_text(page(binary, sys.argv[2] if len(sys.argv) > 2 else "."))
