@@ -122,10 +122,11 @@ std::int64_t item_size(const DataFile& file, const std::vector<std::int64_t>& sh
   return size;
 }
 
-// Block by block, so that a header that promises too much costs no memory.
+// Block by block, so that a header that promises too much costs no memory: what is reserved is not touched.
 std::vector<std::uint8_t> read_at_most(DataFile& file, std::size_t size) {
-  constexpr std::size_t kBlock = 1u << 24;
+  constexpr std::size_t kBlock = 1u << 24, kMostReserved = 1u << 28;
   std::vector<std::uint8_t> bytes;
+  bytes.reserve(std::min(size, kMostReserved));
   while (bytes.size() < size) {
     const std::size_t before = bytes.size();
     const std::size_t asked = std::min(kBlock, size - before);
