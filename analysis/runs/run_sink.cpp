@@ -37,7 +37,10 @@ class MemorySink final : public RunSink {
     return found == runs_.end() ? std::nullopt : std::optional(found->second);
   }
   void put(const ResultStudy&) override {}
-  void put(const RunRow& run) override { runs_[run.key] = run; }
+  void put(RunRow&& run) override {
+    RunRow& kept = runs_[run.key];
+    kept = std::move(run);
+  }
   void forget(const std::string& key) override { runs_.erase(key); }
 
  private:
@@ -73,13 +76,13 @@ class StoreSink final : public RunSink {
     return run != nullptr ? *run : store_.run(key);
   }
   void put(const ResultStudy& sweep) override { store_.put(sweep); }
-  void put(const RunRow& run) override {
+  void put(RunRow&& run) override {
     if (unwritten_.empty()) since_ = Clock::now();
-    unwritten_.push_back(run);
-    unwritten_bytes_ += run.document.size() / (run.whole ? 1 : kBriefShrinks);
+    const RunRow& kept = unwritten_.emplace_back(std::move(run));
+    unwritten_bytes_ += kept.document.size() / (kept.whole ? 1 : kBriefShrinks);
     // Which of two rows is kept, only the file tells. A disk that is nearly full takes small transactions
     // only.
-    if (run.status != RunStatus::ok || unwritten_.size() == kMostUnwritten ||
+    if (kept.status != RunStatus::ok || unwritten_.size() == kMostUnwritten ||
         unwritten_bytes_ > kMostUnwrittenBytes)
       flush();
   }
@@ -157,7 +160,7 @@ class Archive final : public RunSink {
     return run_of_line(line);
   }
   void put(const ResultStudy&) override { CHECK(false, "an archive is for looking"); }
-  void put(const RunRow&) override { CHECK(false, "an archive is for looking"); }
+  void put(RunRow&&) override { CHECK(false, "an archive is for looking"); }
 
   /// A result is better than a failure, and else the later one counts.
   void spooled(const RunRow& run, const fs::path& file, std::uint64_t offset) {
@@ -188,7 +191,7 @@ class SpoolSink final : public RunSink {
   bool is_whole(const std::string& key) const override { return archive_.is_whole(key); }
   std::optional<RunRow> run(const std::string& key) const override { return archive_.run(key); }
   void put(const ResultStudy& sweep) override { writer_.append(sweep); }
-  void put(const RunRow& run) override { archive_.spooled(run, file_, writer_.append(run)); }
+  void put(RunRow&& run) override { archive_.spooled(run, file_, writer_.append(run)); }
 
  private:
   fs::path file_;

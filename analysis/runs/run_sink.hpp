@@ -55,7 +55,7 @@ class RunSink {
   virtual bool is_whole(const std::string& key) const = 0;
   virtual std::optional<RunRow> run(const std::string& key) const = 0;
   virtual void put(const ResultStudy& sweep) = 0;
-  virtual void put(const RunRow& run) = 0;
+  virtual void put(RunRow&& run) = 0;
   /// The run will not be asked for again; what is kept for later sweeps stays.
   virtual void forget(const std::string& /*key*/) {}
   /// To be asked before a run begins: others may write here too. `force`, `whole`: as Turns.

@@ -152,12 +152,13 @@ class Sweep {
   }
 
   void ended(const SweepPoint& point, const ChildEnd& end) {
-    const RunRow run = runner_.run_of(point, end);
-    sink_->put(run);
+    RunRow run = runner_.run_of(point, end);
+    const RunStatus status = run.status;
     rounds_.ended(run);
     // A sink keeps an earlier result where a run fails that was forced.
-    if (run.status != RunStatus::ok) failed_[point.key] = run;
-    note_end(point, run.status);
+    if (status != RunStatus::ok) failed_[point.key] = run;
+    sink_->put(std::move(run));
+    note_end(point, status);
   }
 
   void note_end(const SweepPoint& point, RunStatus status) {

@@ -202,7 +202,7 @@ void JobBuilder::build_method(const Reader& reader) {
 
 void JobBuilder::build_all(const Reader& reader) {
   build_settings(reader);
-  check_workers(reader);
+  if (differs({"cluster"})) check_workers(reader);
   const bool counted = reader.usable("/cluster/workers");
   build_machines(reader);
   if (counted) build_training(reader, reader.value("/cluster/workers").get<int>());
