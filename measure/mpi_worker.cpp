@@ -72,7 +72,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
             .observers = observers_,
             .clock = run_clock_,
             .sizes = how.emulates ? PackedSizes::workload : PackedSizes::values},
-      ledger_(rank(), 1),
+      ledger_(rank(), 1, true),
       late_(ledger_.of(rank()), job.stop.time_s),
       progress_(rank(), run_clock_, how.patience_s),
       clock_(self_, progress_, trust_),

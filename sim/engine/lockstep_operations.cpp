@@ -29,8 +29,10 @@ std::uint64_t LockstepRun::open(std::size_t rank, const Prepared& what) {
 void LockstepRun::start(std::size_t rank, std::uint64_t number, const Seen& seen, double at_s) {
   Operation::Part& part = seen.part;
   part.whole.posted_s[seen.member] = at_s;
-  for (const int other : alike_[rank]) part.whole.posted_s[static_cast<std::size_t>(other)] = at_s;
-  part.posted += 1 + alike_[rank].size();
+  const std::size_t ranks = as_many_as(rank);
+  if (ranks > 1)
+    for (const int other : alike_[rank]) part.whole.posted_s[static_cast<std::size_t>(other)] = at_s;
+  part.posted += ranks;
   if (part.posted == part.whole.posted_s.size())
     all_started(number, static_cast<std::size_t>(&part - seen.operation.parts.data()));
 }
@@ -52,7 +54,8 @@ void LockstepRun::start_following(std::size_t rank, std::uint64_t after) {
     const double at_s = seen_by(rank, after).end_s();
     if (clocks_[rank]->is_slowed_by_communication()) state.upcoming.push_back(felt(seen, at_s));
     state.following.erase(state.following.begin());
-    world_.transport.have_passed(1 + alike_[rank].size(), {});
+    --following_;
+    world_.transport.have_passed(as_many_as(rank), {});
     start(rank, number, seen, at_s);
   }
 }
@@ -72,10 +75,11 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
     tell(static_cast<std::size_t>(ranks[member]), number);
   if (simulated_.size() < clocks_.size()) part_ways(part);
   const std::vector<int>& members = in_time_order_ ? ranks : simulated_;
-  for (const int each : members) {
-    const auto rank = static_cast<std::size_t>(each);
+  for (std::size_t i = 0; i < members.size() && waiting_ > 0; ++i) {
+    const auto rank = static_cast<std::size_t>(members[i]);
     if (ranks_[rank].awaits != number + 1) continue;
     ranks_[rank].awaits = 0;
+    --waiting_;
     if (in_time_order_)
       due_.put(static_cast<std::uint32_t>(rank),
                std::max<double>(clocks_[rank]->local(), seen_by(rank, number).end_s()));
@@ -83,19 +87,24 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
       ready_.push_back(rank);
   }
   const bool last = ++started.known == prepared.split.parts.size();
-  for (std::size_t i = 0; i < members.size(); ++i)  // more may come
+  for (std::size_t i = 0; i < members.size() && following_ > 0; ++i)  // more may come
     start_following(static_cast<std::size_t>(members[i]), number);
   if (last) forget_operations();
 }
 
 // Those that no ledger is to be told of, and that no rank waits for any more.
 void LockstepRun::forget_operations() {
+  const auto first_needed = [this](const Rank& each) {
+    std::uint64_t first = each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0;
+    if (!in_time_order_) first = std::min(first, each.told);
+    return each.following.empty() ? first : std::min(first, each.following.front().after);
+  };
+  if (first_needed(ranks_[behind_]) <= first_) return;
   std::uint64_t needed = first_ + operations_.size();
   for (const int rank : simulated_) {
-    const Rank& each = ranks_[static_cast<std::size_t>(rank)];
-    needed = std::min(needed, each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0);
-    if (!in_time_order_) needed = std::min(needed, each.told);
-    if (!each.following.empty()) needed = std::min(needed, each.following.front().after);
+    const std::uint64_t first = first_needed(ranks_[static_cast<std::size_t>(rank)]);
+    if (first < needed) behind_ = static_cast<std::size_t>(rank);
+    needed = std::min(needed, first);
   }
   for (; first_ < needed; ++first_) {
     unused_.push_back(std::move(operations_.front()));
@@ -109,6 +118,7 @@ bool LockstepRun::wait(std::size_t rank, std::size_t ago, bool idly) {
   const Seen awaited = seen_by(rank, number);
   if (!awaited.part.known) {
     state.awaits = number + 1;
+    ++waiting_;
     return false;
   }
   tell_ledger(rank, number + 1);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/algorithm.hpp"
+#include "sim/base/fetch.hpp"
 #include "sim/base/instants.hpp"
 #include "sim/record.hpp"
 
@@ -131,7 +132,11 @@ void LockstepRun::stand_in(std::size_t rank, std::size_t other) {
   ledger_of(rank) = ledger_of(other);
   add_clock(rank);
   clocks_[rank]->take_over(*clocks_[other]);
-  if (ranks_[rank].awaits == 0) ready_.push_back(rank);
+  if (ranks_[rank].awaits == 0)
+    ready_.push_back(rank);
+  else
+    ++waiting_;
+  following_ += ranks_[rank].following.size();
 }
 
 void LockstepRun::run() {
@@ -151,7 +156,10 @@ void LockstepRun::run() {
   }
   while (!ready_.empty()) {
     turn_.swap(ready_);
-    for (const std::size_t rank : turn_) go_on(rank);
+    for (std::size_t i = 0; i < turn_.size(); ++i) {
+      if (i + 1 < turn_.size()) fetch_rank(turn_[i + 1]);
+      go_on(turn_[i]);
+    }
     turn_.clear();
   }
   for (const int each : simulated_) {
@@ -159,6 +167,12 @@ void LockstepRun::run() {
     tell_ledger(rank, ranks_[rank].started);
     for (const int other : alike_[rank]) world_.ledgers.of(other) = ledger_of(rank);
   }
+}
+
+void LockstepRun::fetch_rank(std::size_t rank) {
+  fetch(&ranks_[rank], sizeof ranks_[rank]);
+  fetch(&clocks_[rank], sizeof clocks_[rank]);
+  fetch(&ledger_of(rank), sizeof(Ledger));
 }
 
 const StepTrace::Actions& LockstepRun::actions_of(std::size_t rank) const {
@@ -247,7 +261,7 @@ void LockstepRun::end_step(std::size_t rank) {
   if (hears(rank))
     world_.observers.tell(Topic::steps, &Observer::step_ended, end);
   else
-    world_.ledgers.step_ended_by(1 + alike_[rank].size(), end);
+    world_.ledgers.step_ended_by(as_many_as(rank), end);
   if (rank == 0 && steps_.progress) steps_.progress(state.step);
   steps_.end.completed(world_.job.workload.batch, clock.local());
 }
@@ -301,6 +315,7 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
     case Kind::start_after: {
       const std::uint64_t after = state.started - action.index2;
       state.following.push_back({after, open(rank, prepared_[action.index])});
+      ++following_;
       if (seen_by(rank, after).part.known) start_following(rank, after);
       break;
     }

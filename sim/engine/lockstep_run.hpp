@@ -93,6 +93,11 @@ class LockstepRun {
   static std::map<GroupId, Split> splits_of(const StepTrace& trace, const World& world);
   bool hears(std::size_t rank) const { return rank < heard_; }
   Ledger& ledger_of(std::size_t rank) { return world_.ledgers.of(static_cast<int>(rank)); }
+  /// How many do what that one does, itself one of them.
+  std::size_t as_many_as(std::size_t rank) const {
+    return simulated_.size() < clocks_.size() ? 1 + alike_[rank].size() : 1;
+  }
+  void fetch_rank(std::size_t rank);
   bool begin_alike() const;
   void add_clock(std::size_t rank);
   void part_ways(const Operation::Part& part);
@@ -123,6 +128,7 @@ class LockstepRun {
   }
   Seen seen_by(std::size_t rank, std::uint64_t number) {
     Operation& seen = operation(number);
+    if (seen.what->parts.size() == 1) return {seen, seen.parts[0], seen.what->parts[0], rank};
     const Split::Place place = seen.what->split.of_rank[rank];
     return {seen, seen.parts[place.part], seen.what->parts[place.part], place.member};
   }
@@ -145,7 +151,10 @@ class LockstepRun {
   std::vector<Crashes> crashes_;              // by rank; empty: nothing fails
   std::vector<std::vector<double>> marks_s_;  // by rank that is heard, and by number
   std::vector<std::size_t> ready_, turn_;     // who goes on next, and who goes on in this turn
+  std::size_t waiting_ = 0;                   // how many of simulated_ wait
+  std::size_t following_ = 0;                 // operations that follow on one that is not known, of all
   Earliest due_;                              // in place of these, in time order
+  std::size_t behind_ = 0;                    // a rank that needs the oldest operation, or did
   std::uint64_t first_ = 0;                   // number of operations_.front(); as they are started
   std::deque<std::unique_ptr<Operation>> operations_;
   std::vector<std::unique_ptr<Operation>> unused_;

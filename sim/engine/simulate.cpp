@@ -62,10 +62,10 @@ class Simulation {
   Mailroom mailroom_;
   LearningCurve curve_;
   Timeline timeline_;
+  RunEnd end_;
   LedgerBook ledgers_;
   Notebook notebook_;
   Flooding flooding_;
-  RunEnd end_;
   World world_;
   SimWorker::Steps steps_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
@@ -93,13 +93,13 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
             });
           }),
       timeline_(make_timeline()),
-      ledgers_(0, job.workers()),
-      flooding_(job, transport_),
       end_(job,
            [this](double) {
              transport_.at(transport_.now(),
                            [this] { transport_.after(transport_.now(), kEnd, [] { throw Over(); }); });
            }),
+      ledgers_(0, job.workers(), end_.in_time_order()),
+      flooding_(job, transport_),
       world_{job,         PassTimes(job.workload),
              executor_,   fibers_,
              transport_,  interference_,
@@ -234,7 +234,7 @@ void Simulation::add_workers(RunRecord& record) {
 RunRecord Simulation::make_record() {
   RunRecord record;
   add_workers(record);
-  record.step_times_s = ledgers_.step_times().values();
+  record.step_times_s = ledgers_.step_times().take_values();
   curve_.finish(record.end_s, end_.over_s() ? LearningCurve::End::instant : LearningCurve::End::steps,
                 record);
   std::vector<double> bytes = transport_.link_bytes();

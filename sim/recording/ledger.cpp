@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "sim/record.hpp"
 
@@ -80,16 +81,14 @@ void Ledger::staleness(double steps) {
 void Ledger::begin_step(double now_s) {
   step_begin_s_ = now_s;
   in_step_ = true;
-  step_begin_ = record_;
+  waited_s_ = record_.activity_s[static_cast<std::size_t>(Activity::wait)];
+  straggled_s_ = record_.activity_s[static_cast<std::size_t>(Activity::straggle)];
+  if (may_be_cut_) step_begin_.assign(1, record_);
 }
 
 double Ledger::end_step(double now_s) {
-  const auto in_step = [this](Activity activity) {
-    const auto index = static_cast<std::size_t>(activity);
-    return record_.activity_s[index] - step_begin_.activity_s[index];
-  };
-  record_.step_wait.add(in_step(Activity::wait));
-  record_.step_straggle.add(in_step(Activity::straggle));
+  record_.step_wait.add(record_.activity_s[static_cast<std::size_t>(Activity::wait)] - waited_s_);
+  record_.step_straggle.add(record_.activity_s[static_cast<std::size_t>(Activity::straggle)] - straggled_s_);
   ++record_.steps;
   record_.end_s = now_s;
   in_step_ = false;
@@ -102,17 +101,18 @@ void Ledger::cut(double end_s) {
       const auto& [span, in_step] = lane.spans[i];
       if (in_step > record_.steps) continue;  // dropped with that step
       const double beyond_s = std::max(0.0, span.end_s - span.host_after_s - end_s);
-      WorkerTotals& totals = in_step_ ? step_begin_ : record_;
+      WorkerTotals& totals = in_step_ ? step_begin_.front() : record_;
       totals.communication_s[static_cast<std::size_t>(span.traffic)] -= std::min(transfer_s(span), beyond_s);
     }
   }
   if (!in_step_) return;
   in_step_ = false;
-  const double busy_s = busy_time_s(record_) - busy_time_s(step_begin_);
-  step_begin_.staleness_sum = record_.staleness_sum;
-  step_begin_.staleness_max = record_.staleness_max;
-  step_begin_.staleness_count = record_.staleness_count;
-  static_cast<WorkerTotals&>(record_) = step_begin_;
+  WorkerTotals& completed = step_begin_.front();
+  const double busy_s = busy_time_s(record_) - busy_time_s(completed);
+  completed.staleness_sum = record_.staleness_sum;
+  completed.staleness_max = record_.staleness_max;
+  completed.staleness_count = record_.staleness_count;
+  static_cast<WorkerTotals&>(record_) = completed;
   record_.unfinished_busy_s = std::clamp(busy_s, 0.0, std::max(0.0, end_s - step_begin_s_));
 }
 
@@ -166,9 +166,10 @@ void Histogram::add(double seconds) {
 }
 
 void StepTimes::add(double seconds) {
-  constexpr std::size_t kMost = std::size_t{1} << 20;
+  constexpr std::size_t kMost = std::size_t{1} << 20, kMany = kMost >> 6;
   longest_s_ = std::max(longest_s_, seconds);
-  if ((seen_++ & (stride_ - 1)) != 0) return;  // a power of two
+  if ((seen_++ & (stride_ - 1)) != 0) return;           // a power of two
+  if (values_.size() == kMany) values_.reserve(kMost);  // once: copies of so many take more than adding them
   values_.push_back(seconds);
   if (values_.size() < kMost) return;
   for (std::size_t i = 0; 2 * i < values_.size(); ++i) values_[i] = values_[2 * i];
@@ -176,10 +177,11 @@ void StepTimes::add(double seconds) {
   stride_ *= 2;
 }
 
-std::vector<double> StepTimes::values() const {
-  std::vector<double> all = values_;
-  if (stride_ > 1) all.push_back(longest_s_);
-  return all;
+std::vector<double> StepTimes::values() const { return StepTimes(*this).take_values(); }
+
+std::vector<double> StepTimes::take_values() {
+  if (stride_ > 1) values_.push_back(longest_s_);
+  return std::move(values_);
 }
 
 }  // namespace simsgd

@@ -13,6 +13,9 @@ namespace simsgd {
 
 class Ledger {
  public:
+  /// `may_be_cut`: a run that ends within steps cuts them off.
+  explicit Ledger(bool may_be_cut) : may_be_cut_(may_be_cut) {}
+
   /// The main thread did `activity` for `seconds`.
   void book(Activity activity, double seconds) {
     record_.activity_s[static_cast<std::size_t>(activity)] += seconds;
@@ -66,9 +69,10 @@ class Ledger {
 
   WorkerRecord record_;
   double step_begin_s_ = 0;
-  bool in_step_ = false;
-  WorkerTotals step_begin_;  // those of then
-  std::vector<Lane> lanes_;  // few
+  double waited_s_ = 0, straggled_s_ = 0;  // by then
+  bool in_step_ = false, may_be_cut_;
+  std::vector<WorkerTotals> step_begin_;  // all of then, where it may be cut; many ledgers are not
+  std::vector<Lane> lanes_;               // few
 };
 
 /// An even sample of the durations of all steps of all workers, at most 2^20 of them: once full, every second
@@ -77,6 +81,8 @@ class StepTimes {
  public:
   void add(double seconds);
   std::vector<double> values() const;
+  /// When nothing more comes.
+  std::vector<double> take_values();
 
  private:
   std::vector<double> values_;
@@ -87,10 +93,11 @@ class StepTimes {
 /// The ledgers of ranks `first`, `first` + 1, ... of a run.
 class LedgerBook final : public Observer {
  public:
-  LedgerBook(int first, int count) : first_(first), ledgers_(static_cast<std::size_t>(count)) {}
+  LedgerBook(int first, int count, bool may_be_cut)
+      : first_(first), ledgers_(static_cast<std::size_t>(count), Ledger(may_be_cut)) {}
 
   Ledger& of(int rank) { return ledgers_[static_cast<std::size_t>(rank - first_)]; }
-  const StepTimes& step_times() const { return step_times_; }
+  StepTimes& step_times() { return step_times_; }
 
   void booked(int rank, Activity activity, double seconds) override { of(rank).book(activity, seconds); }
   void waited(int rank, std::int32_t channel, double from_s, double to_s) override {

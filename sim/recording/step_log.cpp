@@ -10,7 +10,7 @@ constexpr double kNever_s = std::numeric_limits<double>::quiet_NaN();
 }
 
 StepLog::StepLog(int first, int count)
-    : first_(first), ledgers_(first, count), open_(static_cast<std::size_t>(count)) {}
+    : first_(first), ledgers_(first, count, false), open_(static_cast<std::size_t>(count)) {}
 
 void StepLog::booked(int rank, Activity activity, double seconds) {
   ledgers_.booked(rank, activity, seconds);

@@ -124,7 +124,7 @@ struct Scripted {
   int rank;
 
   Scripted(int rank_in, const std::vector<double>& ends)
-      : book(rank_in, 1), late(book.of(rank_in)), rank(rank_in) {
+      : book(rank_in, 1, false), late(book.of(rank_in)), rank(rank_in) {
     double begin_s = 0;
     std::uint64_t step = 0;
     for (const double end_s : ends) {
