@@ -92,7 +92,7 @@ std::string to_text(const RunRow& run) {
 RunRow run_from_text(const std::string& text) {
   const std::size_t at = text.find(kDocument);
   if (at == std::string::npos) throw RunError("it has no document");
-  const OrderedJson json = OrderedJson::parse(text.substr(0, at) + "}");
+  const Json json = Json::parse(text.substr(0, at) + "}");
   RunRow run;
   run.key = json.at("key");
   run.model_version = json.at("model_version");
