@@ -1,47 +1,31 @@
 #include "algorithms/coded_mean.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "algorithms/plugin.hpp"
 
 namespace simsgd {
 
-namespace {
-
-MadeCodec make_codec(const Json& codec) {
-  try {
-    return find_plugin(codec_plugins(), codec.value("name", ""), "codec").make(codec);
-  } catch (const ParameterError& error) {
-    throw ParameterError("/codec" + error.key, error.problem, error.remedy);
+void note_codec(const AlgorithmContext& context, const Codec& codec) {
+  const double numbers = context.workload->parameters();
+  const CodecKernels kernels = codec.kernels(numbers);
+  if (kernels.chunk > 0) {
+    note_kernel(context, DeviceKernel::gemm);
+    note_size(context, GemmSize{.m = kernels.chunk, .n = numbers / kernels.chunk, .k = kernels.chunk});
+  }
+  if (kernels.chosen > 0) {
+    note_kernel(context, DeviceKernel::select);
+    note_size(context, SelectSize{.k = kernels.chosen, .n = numbers});
+    note_kernel(context, DeviceKernel::vector_pass);
+  } else {
+    note_kernel(context, DeviceKernel::quantise);
   }
 }
-
-}  // namespace
 
 CodedMean::CodedMean(const Json& codec, const AlgorithmContext& context) : codec_(make_codec(codec)) {
   const double numbers = context.workload->parameters();
   bytes_ = codec_->bits(numbers) / 8;
   if (context.cluster == nullptr) return;
-  const Device& device = context.cluster->device;
-  const CodecKernels kernels = codec_->kernels(numbers);
-  if (kernels.chunk > 0) {
-    const GemmSize size{.m = kernels.chunk, .n = numbers / kernels.chunk, .k = kernels.chunk};
-    note_kernel(context, DeviceKernel::gemm);
-    note_size(context, size);
-    transform_s_ = gemm_s(device, size);
-  }
-  if (kernels.chosen > 0) {
-    const SelectSize size{.k = kernels.chosen, .n = numbers};
-    note_kernel(context, DeviceKernel::select);
-    note_size(context, size);
-    select_s_ = select_s(device, size);
-    note_kernel(context, DeviceKernel::vector_pass);
-    decode_s_ = vector_pass_s(device, {.read = bytes_, .written = 2 * kBytesPerNumber * kernels.chosen});
-  } else {
-    note_kernel(context, DeviceKernel::quantise);
-    encode_s_ = quantise_s(device, {.numbers = numbers, .bits = 8 * bytes_ / numbers});
-    decode_s_ = vector_pass_s(device, {.read = bytes_, .written = kBytesPerNumber * numbers});
-  }
+  note_codec(context, *codec_);
+  times_ = codec_times(context.cluster->device, *codec_, numbers);
 }
 
 CodedMean::Result CodedMean::run(Worker& worker, const Tensor& values, Traffic traffic) const {
@@ -50,8 +34,8 @@ CodedMean::Result CodedMean::run(Worker& worker, const Tensor& values, Traffic t
   };
   Result result;
   result.sent = transmitted(worker.executor(), codec_, values, worker.stream(Purpose::algorithm));
-  spend(Activity::compute, transform_s_ + encode_s_, "encode");
-  spend(Activity::selection, select_s_, "select");
+  spend(Activity::compute, times_.transform_s + times_.encode_s, "encode");
+  spend(Activity::selection, times_.select_s, "select");
   const auto size = static_cast<double>(worker.size());
   if (codec_->sparse()) {
     AllGather all;
@@ -62,7 +46,7 @@ CodedMean::Result CodedMean::run(Worker& worker, const Tensor& values, Traffic t
     if (result.sent)
       result.mean =
           linear_combination(worker.executor(), std::vector<double>(parts.size(), 1.0), parts, 1 / size);
-    spend(Activity::compute, size * decode_s_ + transform_s_, "decode");
+    spend(Activity::compute, size * times_.decode_s + times_.transform_s, "decode");
   } else {
     AllReduce all;
     all.bytes = bytes_;
@@ -70,7 +54,7 @@ CodedMean::Result CodedMean::run(Worker& worker, const Tensor& values, Traffic t
     all.contribution = result.sent;
     all.scale = 1 / size;
     result.mean = worker.collectives().run(std::move(all));
-    spend(Activity::compute, decode_s_, "decode");
+    spend(Activity::compute, times_.decode_s, "decode");
   }
   return result;
 }

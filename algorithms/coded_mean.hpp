@@ -5,9 +5,12 @@
 #pragma once
 
 #include "algorithms/plugin.hpp"
-#include "sim/learn/codec.hpp"
+#include "sim/roles/message_coder.hpp"
 
 namespace simsgd {
+
+/// What the device does not know of a codec's kernels, for messages as long as the model.
+void note_codec(const AlgorithmContext& context, const Codec& codec);
 
 class CodedMean {
  public:
@@ -27,8 +30,7 @@ class CodedMean {
  private:
   MadeCodec codec_;
   double bytes_ = 0;
-  double transform_s_ = 0, select_s_ = 0, encode_s_ = 0;  // nominal, of a whole message
-  double decode_s_ = 0;                                   // of one message
+  CodecTimes times_;  // of a whole message
 };
 
 /// A vector plus what the last message of it lacked (error feedback); `error` may be empty.

@@ -45,12 +45,13 @@ Exchange::Exchange(const Settings& settings, const MessagePattern& messages, Mem
   schedule_ = std::make_shared<const Schedule>(std::move(schedule));
 }
 
-Handle<Tensor> Exchange::start(Worker& worker, Tensor contribution) const {
+Handle<Tensor> Exchange::start(Worker& worker, Tensor contribution, std::size_t first) const {
   CustomCollective collective;
   collective.bytes = bytes_;
   collective.tensors = tensors_;
   collective.traffic = Traffic::model;
   collective.messages = schedule_;
+  collective.part.first = first;
   if (contribution) collective.member_effect = effect_;
   collective.contribution = std::move(contribution);
   return worker.collectives().start(std::move(collective));
@@ -79,8 +80,9 @@ PiecewiseExchange::Result PiecewiseExchange::run(Worker& worker, const Contribut
   GradientOptions options;
   options.ready_at = buckets_.last_tensors;
   const auto leave = [&](const TensorInfo&, const Tensor& gradient) {
-    const std::size_t piece = started.size();
-    started.push_back(pieces_[piece].start(worker, contribution(gradient, buckets_.buckets[piece])));
+    const Bucket& bucket = buckets_.buckets[started.size()];
+    started.push_back(pieces_[started.size()].start(worker, contribution(gradient, bucket),
+                                                    entries_of(worker, bucket).first));
   };
   options.gradient_ready = std::cref(leave);
   Result result;

@@ -44,7 +44,8 @@ class Exchange {
   };
   Exchange(const Settings& settings, const MessagePattern& messages, MemberEffect effect);
 
-  Handle<Tensor> start(Worker& worker, Tensor contribution) const;
+  /// `first`: the model's entry that the contribution's first number is.
+  Handle<Tensor> start(Worker& worker, Tensor contribution, std::size_t first = 0) const;
   /// Blocks; the effect.
   Tensor run(Worker& worker, Tensor contribution) const;
 

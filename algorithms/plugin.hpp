@@ -37,10 +37,18 @@ using MadeAlgorithm = std::unique_ptr<const Algorithm>;
 /// communication and waiting are every method's (ActivityInfo::of_every_method) and not listed; nor are
 /// control messages that carry no bytes: barriers, activations.
 struct AlgorithmUses {
+  /// Which codecs its messages may travel by, which the scenario names (network.codec).
+  enum class Codecs : std::uint8_t {
+    any,
+    dense,  ///< it adds up vectors where sparse ones could only be gathered
+    own,    ///< none: it has an option "codec"
+    none,   ///< none: what it sends is coded already
+  };
   std::vector<Traffic> sends{};
   std::vector<Activity> activities{};
   /// Its option that has the steps of a worker from one exchange to the next; empty: there is none.
   std::string interval{};
+  Codecs codecs = Codecs::any;
 };
 
 struct AlgorithmPlugin : Plugin<MadeAlgorithm, const AlgorithmContext&> {

@@ -44,9 +44,8 @@ class MpiBackground final : public Background, public MpiProgress::Part {
     early_.erase(tag);
   }
   // When it was sent travels with it: a receiver that computes sees late that a message has come.
-  void post(int to, int tag, Message message) override {
+  void begin_post(int to, int tag, Message message) override {
     CHECK(to >= 0 && to < of_.job.workers() && to != of_.rank, "a message to or from nobody, or oneself");
-    message.values = rounded_to(of_.executor, message.values, of_.job.network.precision);
     const double now_s = of_.clock.now();
     message.numbers.push_back(now_s);
     Bytes bytes = pack(of_.executor, message, of_.sizes);

@@ -39,11 +39,6 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   MpiCollectives& operator=(const MpiCollectives&) = delete;
 
   GroupId group(const std::vector<int>& ranks) override { return communicators_.group(ranks); }
-  /// By the scenario's cluster, not by this one: the same on all ranks.
-  double predict(const AnyCollective& collective) override {
-    return predicted_s(of_.job, collective, communicators_.ranks(options_of(collective).group));
-  }
-
   /// When this rank began its latest operation of that channel of the ledger; before all time if none.
   double begun_s(std::int32_t channel) const {
     const auto begun = begun_s_.find(channel);
@@ -70,6 +65,13 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
     return records;
   }
 
+ protected:
+  /// By the scenario's cluster, not by this one: the same on all ranks.
+  double predicted(const AnyCollective& collective) override {
+    return predicted_s(of_.job, collective, communicators_.ranks(options_of(collective).group));
+  }
+  std::size_t members(GroupId group) const override { return communicators_.ranks(group).size(); }
+
  private:
   struct Operation {
     AnyCollective what;
@@ -84,7 +86,7 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
 
   void begin(AnyCollective&& collective, CollectiveSlot slot) override {
     CollectiveOptions& options = options_of(collective);
-    options.contribution = contribution_of(of_.executor, collective, of_.job.network.precision);
+    options.contribution = contribution_of(of_.executor, collective);
     if (auto* all_reduce = std::get_if<AllReduce>(&collective))
       all_reduce->entries.reset();  // they are cut out
     if (options.contribution) need_(options.contribution);

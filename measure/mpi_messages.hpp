@@ -43,9 +43,8 @@ class MpiMessages final : public Messages, public MpiProgress::Part {
   MpiMessages(const MpiMessages&) = delete;
   MpiMessages& operator=(const MpiMessages&) = delete;
 
-  Handle<Nothing> start_send(int to, int tag, Message message) override {
+  Handle<Nothing> begin_send(int to, int tag, Message message) override {
     check(to, tag);
-    message.values = rounded_to(of_.executor, message.values, of_.job.network.precision);
     const auto handle = Handle<Nothing>::make();
     const double now_s = of_.clock.now();
     message.numbers.push_back(now_s);  // its receiver has waited for bytes alone since then

@@ -33,7 +33,7 @@ namespace simsgd {
 inline Plan plan_of(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks) {
   const CollectiveOptions& options = options_of(collective);
   if (const auto* custom = std::get_if<CustomCollective>(&collective); custom && custom->messages)
-    return Plan(*custom->messages, job.cluster, ranks, options.bytes);
+    return Plan(scaled(*custom->messages, custom->size), job.cluster, ranks, options.bytes);
   return plan_by_policy(job.network.collectives, job.cluster, ranks,
                         {op_of(collective), options.bytes, root_of(collective), 1, options.schedule});
 }

@@ -14,6 +14,7 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/failures.hpp"
 #include "sim/cluster/stragglers.hpp"
+#include "sim/learn/codec.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/learn/optimizer.hpp"
 #include "sim/logical_graph.hpp"
@@ -28,6 +29,8 @@ enum class Precision : std::uint8_t { fp32, fp16, bf16 };
 struct NetworkSettings {
   Fidelity fidelity = Fidelity::automatic;
   Precision precision = Precision::fp32;
+  MadeCodec codec;             ///< of gradients and models; null: they travel in `precision`
+  bool error_feedback = true;  ///< with a codec
   /// How the library does each operation; without one by its default schedule. docs/model.md, "Schedules".
   CollectivePolicies collectives;
   /// Extra latency of each message, seconds; keyed by sender, so independent of fidelity and order.

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "sim/base/random.hpp"
 #include "sim/handle.hpp"
@@ -29,6 +30,7 @@
 namespace simsgd {
 
 struct Job;
+class MessageCoder;
 
 /// What a machine hands to an algorithm; it outlives the worker.
 struct Roles {
@@ -77,7 +79,8 @@ class Worker : public Completion {
 
  protected:
   Worker(const Job& job, int rank, Executor& executor);
-  void compose(const Roles& roles) { roles_ = roles; }
+  ~Worker() override;
+  void compose(const Roles& roles);
 
  private:
   int rank_, size_;
@@ -85,10 +88,12 @@ class Worker : public Completion {
   const Workload& workload_;
   const LogicalGraph& graph_;
   Executor& executor_;
+  const Job& job_;
   Roles roles_{};
+  std::unique_ptr<MessageCoder> coder_;  // null: messages carry what they are given
 };
 
 /// The mean over all ranks of a vector that stands for the whole model or its gradient. Blocks.
-Tensor mean_over_all(Worker& worker, Tensor values, Traffic traffic);
+Tensor mean_over_all(Worker& worker, Tensor values, Traffic traffic, const CodedPart& part = {});
 
 }  // namespace simsgd

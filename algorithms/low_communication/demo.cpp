@@ -70,7 +70,9 @@ std::vector<AlgorithmPlugin> demo() {
         .summary = "workers keep their momentum and send its largest cosine coefficients; signs are applied",
         .citation = "Peng, Quesnelle, Kingma, 2024, arXiv:2411.19870"},
        "one all-gather of the codec's bits: (P-1) messages",
-       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
+       {.sends = {Traffic::gradient},
+        .activities = {Activity::selection},
+        .codecs = AlgorithmUses::Codecs::own},
        make_demo}};
 }
 

@@ -52,7 +52,8 @@ class DesLoc final : public Algorithm {
   static void average_state(Worker& worker, std::size_t vector) {
     ReplicaState state = worker.replica().state();
     const bool learns = vector < state.state.size();
-    const Tensor mean = mean_over_all(worker, learns ? state.state[vector] : Tensor(), Traffic::model);
+    const Tensor mean = mean_over_all(worker, learns ? state.state[vector] : Tensor(), Traffic::model,
+                                      {.exact = SIZE_MAX});  // a codec may give second moments below 0
     if (!learns || !mean) return;
     // What comes along with a worker's vector, such as how many steps are in it, stays its own.
     state.state[vector] = worker.executor().submit_shared("des_loc_state", {}, {mean, state.state[vector]},

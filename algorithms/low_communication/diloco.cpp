@@ -51,13 +51,12 @@ struct DilocoOptions {
   }
 };
 
-MadeCodec make_codec(const DilocoOptions& options) {
+MadeCodec codec_of(const DilocoOptions& options) {
   if (!options.codec.present()) return nullptr;
   if (options.bits)
     reject("bits", "has no effect with a codec, which sets its own number of bits",
            "Leave out one of the two");
-  const MadeCodec codec =
-      find_plugin(codec_plugins(), options.codec.name(), "codec").make(options.codec.json());
+  MadeCodec codec = make_codec(options.codec.json());
   if (codec->sparse())
     reject("codec", "is sparse, and an all-reduce adds up dense vectors",
            "Use a dense codec, or the method sparseloco");
@@ -79,7 +78,7 @@ class Diloco final : public Algorithm {
   Diloco(const DilocoOptions& options, const AlgorithmContext& context)
       : options_(options),
         buckets_(equal_buckets(*context.workload, options.fragments)),
-        codec_(make_codec(options)),
+        codec_(codec_of(options)),
         outer_s_(outer_step_s(context)),
         rounding_s_(rounding_s(options, codec_, context)) {}
 
@@ -156,7 +155,7 @@ std::vector<AlgorithmPlugin> diloco() {
             .summary = "workers train alone; an outer optimizer follows their mean progress",
             .citation = "Douillard et al., 2023, arXiv:2311.08105; streaming: arXiv:2501.18512"},
            "one all-reduce of the model every H steps, in `fragments`, at `bits` per number",
-           {.sends = {Traffic::model}, .interval = "inner_steps"},
+           {.sends = {Traffic::model}, .interval = "inner_steps", .codecs = AlgorithmUses::Codecs::own},
            make_diloco}};
 }
 

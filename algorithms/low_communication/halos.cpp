@@ -145,7 +145,7 @@ class Halos final : public Algorithm {
   }
   static void tell_global(Worker& worker, LocalServer& local, DelayedNesterov& global) {
     const Tensor gone = local.gone(worker.executor());
-    if (worker.rank() != 0) return worker.background().post(0, kFromRegion, model_sized(worker, gone));
+    if (worker.rank() != 0) return worker.background().post(0, kFromRegion, difference_of(worker, gone));
     global.take(worker.executor(), gone);
     local.merge(worker.executor(), global.model());
   }

@@ -82,15 +82,15 @@ class Noloco final : public Algorithm {
     Executor& executor = worker.executor();
     const int partner = partner_of(worker.rank(), worker.size(), worker.seed(), round);
     const Tensor own =
-        slow.model ? concatenate(executor, {linear_combination(executor, {1.0, -1.0},
-                                                               {worker.replica().parameters(), slow.model}),
-                                            slow.model})
+        slow.model ? concatenate(executor, {slow.model,
+                                            linear_combination(executor, {1.0, -1.0},
+                                                               {worker.replica().parameters(), slow.model})})
                    : Tensor();
     const Tensor mean = partner == worker.rank() ? own : exchange(worker, partner, own);
     worker.compute().spend(Activity::compute, outer_s_ * worker.compute().slower());
     if (!mean) return;
     const std::size_t size = worker.replica().size();
-    const Tensor progress = slice(executor, mean, 0, size), centre = slice(executor, mean, size, 2 * size);
+    const Tensor centre = slice(executor, mean, 0, size), progress = slice(executor, mean, size, 2 * size);
     std::vector<double> weights = {options_.outer_rate, -options_.pull, options_.pull};
     std::vector<Tensor> terms = {progress, slow.model, centre};
     if (slow.step) {

@@ -171,7 +171,7 @@ std::vector<AlgorithmPlugin> onebit_adam() {
         .summary = "Adam that freezes its second moment, and sends one bit for each number of its first",
         .citation = "Tang et al., ICML 2021, arXiv:2102.02888"},
        "an all-reduce of the gradient in W steps; then an all-to-all and an all-gather of the codec's bits",
-       {.sends = {Traffic::gradient}},
+       {.sends = {Traffic::gradient}, .codecs = AlgorithmUses::Codecs::own},
        make_onebit_adam}};
 }
 

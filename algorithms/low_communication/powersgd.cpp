@@ -87,7 +87,9 @@ std::vector<AlgorithmPlugin> powersgd() {
             .summary = "gradients travel as products of two thin matrices, with error feedback",
             .citation = "Vogels, Karimireddy, Jaggi, NeurIPS 2019, arXiv:1905.13727"},
            "all-reduces of r (rows + columns) numbers of each matrix, and of the vectors",
-           {.sends = {Traffic::gradient}, .activities = {Activity::factor}},
+           {.sends = {Traffic::gradient},
+            .activities = {Activity::factor},
+            .codecs = AlgorithmUses::Codecs::none},
            make_powersgd}};
 }
 

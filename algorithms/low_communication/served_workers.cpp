@@ -42,6 +42,12 @@ Message model_sized(const Worker& worker, Tensor values, std::vector<double> num
   return message;
 }
 
+Message difference_of(const Worker& worker, Tensor values) {
+  Message message = model_sized(worker, std::move(values));
+  message.part.change = true;
+  return message;
+}
+
 void run_served(Worker& worker, int inner_steps, int server,
                 const std::function<ServedModel(const Tensor& difference)>& take) {
   const bool serves = worker.rank() == server;
@@ -59,7 +65,7 @@ void run_served(Worker& worker, int inner_steps, int server,
       answer->served = take(gone);
     } else {
       answer->arrived = worker.background().make_event();
-      worker.background().post(server, kDifference, model_sized(worker, gone));
+      worker.background().post(server, kDifference, difference_of(worker, gone));
       worker.wait(answer->arrived);
     }
     const std::uint64_t taken = answer->served.taken;

@@ -23,5 +23,7 @@ void run_served(Worker& worker, int inner_steps, int server,
 
 /// A message as long as the model.
 Message model_sized(const Worker& worker, Tensor values, std::vector<double> numbers = {});
+/// The same of how far a model went.
+Message difference_of(const Worker& worker, Tensor values);
 
 }  // namespace simsgd

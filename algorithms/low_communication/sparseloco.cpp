@@ -82,7 +82,10 @@ std::vector<AlgorithmPlugin> sparseloco() {
             .summary = "workers train alone; the largest parts of their progress are gathered",
             .citation = "Sarfi et al., 2025, arXiv:2508.15706"},
            "one all-gather of the codec's bits every H steps: (P-1) messages",
-           {.sends = {Traffic::model}, .activities = {Activity::selection}, .interval = "inner_steps"},
+           {.sends = {Traffic::model},
+            .activities = {Activity::selection},
+            .interval = "inner_steps",
+            .codecs = AlgorithmUses::Codecs::own},
            make_sparseloco}};
 }
 

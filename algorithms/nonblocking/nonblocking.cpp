@@ -274,6 +274,7 @@ class UpdateOverAllreduce final : public RoundUpdate {
     const float counted = by_sample ? finished : std::min(finished, 1.0F);
     AllReduce collective;
     collective.bytes = worker_.workload().model_bytes() + worker_.workload().bytes_per_parameter;
+    collective.part.exact = 1;  // how many
     collective.contribution =
         weighted_sum(worker_, gradients, own_weight(settings_, gradients.size()), &counted);
     if (by_sample) collective.scale = 1.0 / (static_cast<double>(worker_.size()) * settings_.micro_batches);

@@ -304,16 +304,21 @@ class ParameterServer final : public Algorithm {
   }
   Tensor part_of_whole(Worker& worker, const Tensor& whole, const PieceId& piece) const {
     if (!whole) return {};
-    const auto [begin, end] = entries_of(worker, buckets_.buckets[piece.bucket]);
-    const std::size_t size = end - begin;
-    return slice(worker.executor(), whole, begin + size * piece.server / servers_,
-                 begin + size * (piece.server + 1) / servers_);
+    return slice(worker.executor(), whole, first_of(worker, piece),
+                 first_of(worker, {piece.bucket, piece.server + 1}));
   }
-  Message message_of(const PieceId& piece, Traffic traffic, const Tensor& part, double number) const {
+  /// The model's entry that the piece begins with.
+  std::size_t first_of(const Worker& worker, const PieceId& piece) const {
+    const auto [begin, end] = entries_of(worker, buckets_.buckets[piece.bucket]);
+    return begin + (end - begin) * piece.server / servers_;
+  }
+  Message message_of(const Worker& worker, const PieceId& piece, Traffic traffic, const Tensor& part,
+                     double number) const {
     return {.bytes = piece_bytes_[piece.bucket],
             .traffic = traffic,
             .values = part,
-            .numbers = {static_cast<double>(piece.bucket), static_cast<double>(piece.server), number}};
+            .numbers = {static_cast<double>(piece.bucket), static_cast<double>(piece.server), number},
+            .part = {.first = first_of(worker, piece)}};
   }
 
   /// This rank's server, which answers what is pushed to it; null where none is.
@@ -330,7 +335,7 @@ class ParameterServer final : public Algorithm {
                                                       const Tensor& part) {
       const PieceId piece{bucket, index};
       if (one.to == worker.rank()) return pulls->come(piece, part, one.behind);
-      worker.background().post(one.to, kPull, message_of(piece, Traffic::model, part, one.behind));
+      worker.background().post(one.to, kPull, message_of(worker, piece, Traffic::model, part, one.behind));
     };
     const auto server = std::make_shared<ModelServer>(worker, std::move(pieces), push_s_, answer);
     worker.background().serve(kPush, [server](const Message& message) {
@@ -351,7 +356,8 @@ class ParameterServer final : public Algorithm {
         own->take_own(bucket, {.from = to, .step = worker.step(), .gradient = part});
       else
         worker.background().post(
-            to, kPush, message_of(piece, Traffic::gradient, part, static_cast<double>(worker.step())));
+            to, kPush,
+            message_of(worker, piece, Traffic::gradient, part, static_cast<double>(worker.step())));
     }
   }
 

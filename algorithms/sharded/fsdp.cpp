@@ -325,13 +325,13 @@ std::vector<AlgorithmPlugin> fsdp() {
         .summary = "every worker holds and updates 1/P of the model, and gathers the rest where it is needed",
         .citation = "Rajbhandari et al., SC 2020, arXiv:1910.02054"},
        "(R + 1) (P-1)/P m for stages 1 and 2, (2 M + R) (P-1)/P m for stage 3: M micro-batches, R reductions",
-       {.sends = {Traffic::gradient, Traffic::model}},
+       {.sends = {Traffic::gradient, Traffic::model}, .codecs = AlgorithmUses::Codecs::dense},
        make_fsdp},
       {{.name = "hsdp",
         .summary = "groups of S ranks hold a model in parts each, and average their gradients across groups",
         .citation = "Zhao et al., VLDB 2023, arXiv:2304.11277"},
        "as fsdp with S for P; and all-reduces of a shard across G = P/S groups, 2 R (G-1)/G m/S",
-       {.sends = {Traffic::gradient, Traffic::model}},
+       {.sends = {Traffic::gradient, Traffic::model}, .codecs = AlgorithmUses::Codecs::dense},
        make_hsdp}};
 }
 

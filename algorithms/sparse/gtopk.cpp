@@ -114,7 +114,9 @@ std::vector<AlgorithmPlugin> gtopk() {
         .summary = "sparsified SGD: log2 P rounds of merging leave the same k entries everywhere",
         .citation = "Shi et al., ICDCS 2019, arXiv:1901.04359"},
        "a message of k entries for each merge, and the result: 2 log2 P k on the longest path of the tree",
-       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
+       {.sends = {Traffic::gradient},
+        .activities = {Activity::selection},
+        .codecs = AlgorithmUses::Codecs::none},
        make_gtopk}};
 }
 

@@ -227,7 +227,9 @@ std::vector<AlgorithmPlugin> ok_topk() {
             "sparsified SGD: regions of the k largest entries are added up by one worker each, and the k largest sums gathered",
         .citation = "Li, Hoefler, PPoPP 2022, arXiv:2201.07598"},
        "a pairwise exchange and an all-gather of k entries: 2 (P-1)/P k",
-       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
+       {.sends = {Traffic::gradient},
+        .activities = {Activity::selection},
+        .codecs = AlgorithmUses::Codecs::none},
        make_ok_topk}};
 }
 

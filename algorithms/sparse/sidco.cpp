@@ -196,7 +196,9 @@ std::vector<AlgorithmPlugin> sidco() {
             "sparsified SGD: entries above a threshold from a fitted distribution are gathered and added everywhere",
         .citation = "Abdelmoniem et al., MLSys 2021, arXiv:2101.10761"},
        "an all-gather of about k entries of each worker: (P-1) k",
-       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
+       {.sends = {Traffic::gradient},
+        .activities = {Activity::selection},
+        .codecs = AlgorithmUses::Codecs::none},
        make_sidco}};
 }
 

@@ -34,7 +34,9 @@ std::vector<AlgorithmPlugin> topk_sgd() {
         .summary = "sparsified SGD: the k largest entries of every worker are gathered and added everywhere",
         .citation = "Aji, Heafield, EMNLP 2017, arXiv:1704.05021"},
        "an all-gather of k entries of each worker: (P-1) k",
-       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
+       {.sends = {Traffic::gradient},
+        .activities = {Activity::selection},
+        .codecs = AlgorithmUses::Codecs::none},
        make_topk_sgd}};
 }
 

@@ -62,7 +62,9 @@ std::vector<AlgorithmPlugin> coded_sgd() {
         .summary = "synchronous SGD whose gradients travel by any codec, with error feedback",
         .citation = "Karimireddy et al., ICML 2019, arXiv:1901.09847"},
        "an all-reduce of the gradient in the codec's bits; of sparse codecs an all-gather, (P-1) messages",
-       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
+       {.sends = {Traffic::gradient},
+        .activities = {Activity::selection},
+        .codecs = AlgorithmUses::Codecs::own},
        make_coded_sgd}};
 }
 

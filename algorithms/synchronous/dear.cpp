@@ -119,7 +119,7 @@ std::vector<AlgorithmPlugin> dear() {
             .summary = "synchronous SGD whose all-reduces hide behind the backward and the next forward pass",
             .citation = "Zhang et al., ICDCS 2023, arXiv:2302.12445"},
            "a reduce-scatter and an all-gather of the gradient: 2 (P-1)/P m by rings",
-           {.sends = {Traffic::gradient}},
+           {.sends = {Traffic::gradient}, .codecs = AlgorithmUses::Codecs::dense},
            +[](const GradientFusion& fusion, const AlgorithmContext& context) -> MadeAlgorithm {
              note_overlap(context);
              return std::make_unique<Dear>(*context.workload, fusion);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/coded_mean.hpp"
 #include "algorithms/loaded_algorithms.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/python/method.hpp"
@@ -106,6 +107,25 @@ void check_interval(const Reader& reader, const StopRule& stop, int workers, con
                fmt::format("Use at most {}, or a longer run", stop.steps));
 }
 
+/// A codec of messages is one that the method's messages can travel by.
+void check_codec(const Reader& reader, const AlgorithmPlugin& plugin, const Codec* codec) {
+  using Codecs = AlgorithmUses::Codecs;
+  const Codecs takes = plugin.uses.codecs;
+  if (codec == nullptr || takes == Codecs::any || (takes == Codecs::dense && !codec->sparse())) return;
+  const std::string& name = plugin.info.name;
+  const char *problem = nullptr, *remedy = "Leave it out, or use another method";
+  if (takes == Codecs::dense) {
+    problem = "sends few of the numbers, and the reduce-scatters of {} add up all of them";
+    remedy = "Use a codec that sends all numbers, such as integer or sign";
+  } else if (takes == Codecs::own) {
+    problem = "codes messages that {} codes itself";
+    remedy = "Give it as /algorithm/codec";
+  } else {
+    problem = "codes messages that {} has coded already";
+  }
+  reader.error("/network/codec", fmt::format(fmt::runtime(problem), name), remedy);
+}
+
 }  // namespace
 
 const std::vector<AlgorithmPlugin>& training_methods() {
@@ -160,10 +180,17 @@ void build_algorithm(const Reader& reader, int workers, Job& job) {
   if (context.cluster == nullptr && !plugin.library.empty()) return;  // which may look at it
   auto algorithm =
       reader.attempt("/algorithm", [&] { return plugin.make(without_library(section, plugin), context); });
+  check_codec(reader, plugin, job.network.codec.get());
   check_interval(reader, job.stop, workers, plugin, algorithm && (*algorithm)->needs_others());
   if (!algorithm || context.cluster == nullptr) return;
   job.algorithm = std::move(*algorithm);
   job.memory = job.algorithm->memory({job.workload, job.optimizer, job.workers()});
+  if (const Codec* codec = job.network.codec.get()) {
+    note_codec(context, *codec);
+    const double numbers = job.workload.parameters();
+    job.memory.push_back({"coded message", codec->bits(numbers) / 8});
+    if (job.network.error_feedback) job.memory.push_back({"error feedback", kBytesPerNumber * numbers});
+  }
   share_memory(job);
   check_memory(reader, job);
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/communication.hpp"
@@ -44,7 +45,8 @@ struct SlowLinks {
 
 struct NetworkSection {
   NetworkSettings settings;
-  RawValue jitter{Json(0)};
+  RawValue jitter{Json(0)}, codec;
+  std::optional<bool> error_feedback;
   std::vector<SlowLinks> slow_links;
   PolicySection collectives;
 
@@ -60,6 +62,13 @@ struct NetworkSection {
     f.choice("precision", settings.precision,
              {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}},
              "Numbers in messages have this format. Sums are always fp32");
+    f.plugin("codec", codec, codec_plugins(),
+             "Gradients and models travel by this codec, whatever the method, and precision is for the rest")
+        .by_rule("none");
+    f.flag(
+         "error_feedback", error_feedback,
+         "With a codec, what a message lacks is added to the next one; of models, changes since the last one travel")
+        .by_rule("true with a codec");
     add_draw(f, "jitter", jitter, "Each message takes this much longer; every message draws its own");
     f.objects("slow_links", slow_links,
               "Links that differ from the cluster's description; changes apply in this order",
@@ -152,14 +161,44 @@ void slow_down(const Reader& reader, const std::vector<SlowLinks>& all, Cluster&
 
 }  // namespace
 
+namespace {
+
+/// |C(v) - v|^2 / |v|^2 of normally distributed numbers. Error feedback needs it below 1: Karimireddy et al.,
+/// ICML 2019, arXiv:1901.09847, Assumption A.
+double lost_share(const Codec& codec) {
+  std::vector<float> values(4096), received(values.size());
+  Stream draws({.seed = 1, .purpose = Purpose::coding});
+  for (float& value : values) value = static_cast<float>(draws.normal());
+  codec.transmit(values, draws, received);
+  double lost = 0, all = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    lost += std::pow(static_cast<double>(received[i]) - values[i], 2);
+    all += std::pow(static_cast<double>(values[i]), 2);
+  }
+  return lost / all;
+}
+
+}  // namespace
+
 std::optional<NetworkSettings> build_network(const Reader& reader, Machines* machines) {
   if (!reader.usable("/network")) return std::nullopt;
   auto section = reader.section<NetworkSection>("/network");
   auto jitter =
       reader.attempt("/network", [&] { return draw_of(section.jitter.json(), "jitter", DrawUnit::seconds); });
+  auto codec = reader.attempt("/network", [&] {
+    if (section.error_feedback && !section.codec.present())
+      reject("error_feedback", "has no effect without a codec", "Leave it out, or name a \"codec\"");
+    MadeCodec made = section.codec.present() ? make_codec(section.codec.json()) : MadeCodec();
+    if (made && section.error_feedback.value_or(true) && lost_share(*made) >= 1)
+      reject("codec", "loses more of a message than is in it, and with error feedback that grows without end",
+             "Set \"error_feedback\" to false, or use a finer codec");
+    return made;
+  });
   section.settings.collectives = build_policies(reader, machines != nullptr ? machines->stack : std::nullopt);
   if (machines != nullptr) slow_down(reader, section.slow_links, machines->cluster);
-  if (!jitter) return std::nullopt;
+  if (!jitter || !codec) return std::nullopt;
+  section.settings.codec = std::move(*codec);
+  section.settings.error_feedback = section.error_feedback.value_or(true);
   section.settings.jitter = std::move(*jitter);
   return std::move(section.settings);
 }

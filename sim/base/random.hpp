@@ -28,6 +28,7 @@ enum class Purpose : std::uint32_t {
   failure = 13,
   routing = 14,     // which of several equal paths a pair of endpoints takes
   study_draw = 15,  // points of a study: entity is the dimension, step the draw
+  coding = 16,      // codecs of messages: entity is the rank, step counts its messages
 };
 
 struct StreamKey {

@@ -2,6 +2,7 @@
 // with jobs and workers.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,18 @@ enum class CollectiveOp : std::uint8_t {
   custom
 };
 std::string op_name(CollectiveOp op);
+
+/// What encoding takes before a payload moves, and decoding after it has arrived
+/// (sim/roles/message_coder.hpp).
+struct CodingTimes {
+  double before_s = 0, after_s = 0;
+  CodingTimes& operator+=(const CodingTimes& other) {
+    before_s += other.before_s;
+    after_s += other.after_s;
+    return *this;
+  }
+  auto operator<=>(const CodingTimes&) const = default;
+};
 
 /// How collectives are costed; docs/model.md, "Fidelity".
 enum class Fidelity : std::uint8_t { automatic, closed, steps, flows, messages };

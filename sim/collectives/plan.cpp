@@ -62,7 +62,7 @@ int ranks_per_node(const Cluster& cluster, const std::vector<int>& ranks) {
 }
 
 Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ranks, double payload_bytes,
-           int tensors, const LibraryCosts& library)
+           int tensors, const LibraryCosts& library, const CodingTimes& coding)
     : schedule_(std::move(schedule)), library_(library) {
   CHECK(schedule_.ranks == static_cast<int>(ranks.size()), "a schedule was made for another number of ranks");
   const auto ranks_of_group = static_cast<double>(ranks.size());
@@ -78,6 +78,8 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
     host_after_s_ += payload_bytes * library_.payload_s_per_byte +
                      payload_bytes / ranks_of_group * library_.part_s_per_byte;
   }
+  if (moves) host_before_s_ += coding.before_s;
+  if (moves) host_after_s_ += coding.after_s;
   if (library_.nics > 1) nics_ = std::clamp(ranks_per_node(cluster, ranks), 1, library_.nics);
   cost_stages(cluster, ranks);
   if (cluster.network.between.burst_bytes > 0) find_buckets(cluster, ranks);

@@ -67,7 +67,7 @@ class Plan {
   /// `ranks` are the members of the group, in order; the schedule is for as many.
   /// The payload is gathered from `tensors` (host costs).
   Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ranks, double payload_bytes,
-       int tensors = 1, const LibraryCosts& library = {});
+       int tensors = 1, const LibraryCosts& library = {}, const CodingTimes& coding = {});
 
   const Schedule& schedule() const { return schedule_; }
   int ranks() const { return schedule_.ranks; }

@@ -39,6 +39,12 @@ std::int64_t Schedule::messages() const {
   return count;
 }
 
+Schedule scaled(Schedule schedule, double factor) {
+  for (Stage& stage : schedule.stages)
+    for (double* bytes : {&stage.bytes, &stage.reduce_bytes, &stage.beside_bytes}) *bytes *= factor;
+  return schedule;
+}
+
 int power_of_two_below(int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n))); }
 
 int ceil_log2(int n) { return n <= 1 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1))); }

@@ -72,6 +72,9 @@ struct Schedule {
   std::int64_t messages() const;  ///< in all stages and repetitions
 };
 
+/// The same with messages so many times as large.
+Schedule scaled(Schedule schedule, double factor);
+
 /// The stage in which rank i sends `bytes` to `to[i]` (-1: to nobody); receivers add up `reduce_bytes`.
 Stage make_stage(std::vector<std::int32_t> to, double bytes, double reduce_bytes, int repeat = 1,
                  Carried carries = {});

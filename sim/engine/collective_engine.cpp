@@ -75,7 +75,7 @@ const std::shared_ptr<const Schedule>& messages_of(const AnyCollective& collecti
 bool CollectiveEngine::Operation::is_like(const AnyCollective& other) const {
   const CollectiveOptions &own = options_of(what), &options = options_of(other);
   return op_of(what) == op_of(other) && own.bytes == options.bytes && own.tensors == options.tensors &&
-         root_of(what) == root_of(other) && own.schedule == options.schedule &&
+         own.times == options.times && root_of(what) == root_of(other) && own.schedule == options.schedule &&
          messages_of(what) == messages_of(other);
 }
 
@@ -99,16 +99,18 @@ std::unique_ptr<Plan> CollectiveEngine::make_plan(const AnyCollective& collectiv
   const CollectiveOptions& options = options_of(collective);
   const std::vector<int>& ranks = groups_.ranks(options.group);
   if (const auto& messages = messages_of(collective))
-    return std::make_unique<Plan>(*messages, job_.cluster, ranks, options.bytes, options.tensors);
-  return std::make_unique<Plan>(plan_by_policy(
-      job_.network.collectives, job_.cluster, ranks,
-      {op_of(collective), options.bytes, root_of(collective), options.tensors, options.schedule}));
+    return std::make_unique<Plan>(scaled(*messages, std::get<CustomCollective>(collective).size),
+                                  job_.cluster, ranks, options.bytes, options.tensors, LibraryCosts(),
+                                  options.times);
+  return std::make_unique<Plan>(plan_by_policy(job_.network.collectives, job_.cluster, ranks,
+                                               {op_of(collective), options.bytes, root_of(collective),
+                                                options.tensors, options.schedule, options.times}));
 }
 
 CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const AnyCollective& collective) {
   const CollectiveOptions& options = options_of(collective);
   PlanEntry& entry = plans_[{options.group, static_cast<int>(op_of(collective)), schedule_name(collective),
-                             options.bytes, root_of(collective), options.tensors}];
+                             options.bytes, root_of(collective), options.tensors, options.times}];
   if (entry.plan) return entry;
   entry.custom = messages_of(collective);
   entry.plan = make_plan(collective);

@@ -72,7 +72,7 @@ class CollectiveEngine {
     std::uint64_t count = 0;
     double predicted_s = 0;
   };
-  using PlanKey = std::tuple<GroupId, int, std::string, double, int, int>;
+  using PlanKey = std::tuple<GroupId, int, std::string, double, int, int, CodingTimes>;
   struct Arrival {
     Channel* channel;
     std::uint64_t sequence;

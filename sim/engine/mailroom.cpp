@@ -46,9 +46,10 @@ void Mailroom::arrived(const Transfer& transfer, double end_s) const {
 }
 
 // Its alpha is from the start of a message to its first byte on the way: host, latency, jitter.
-PathCost Mailroom::way(int from, int to, double bytes) {
-  PathCost path = transport_.path(from, to, bytes);
-  path.alpha_s += job_.cluster.host.before_s(bytes) + job_.cluster.host.message_s;
+PathCost Mailroom::way(int from, int to, const Message& message) {
+  PathCost path = transport_.path(from, to, message.bytes);
+  path.alpha_s +=
+      message.times.before_s + job_.cluster.host.before_s(message.bytes) + job_.cluster.host.message_s;
   if (jitter_) {
     const JitterDraws draws{jitter_.get(), job_.seed, kJitterChannel, sent_[{from, to}]++};
     path.alpha_s +=
@@ -60,10 +61,11 @@ PathCost Mailroom::way(int from, int to, double bytes) {
 void Mailroom::post(int from, int to, Message message, std::function<void(const Message&)> handle) {
   const double bytes = message.bytes, posted_s = transport_.now();
   const auto shared = std::make_shared<Message>(std::move(message));
-  const PathCost path = way(from, to, bytes);
+  const PathCost path = way(from, to, *shared);
   transport_.message(from, to, path.wire_bytes, path.alpha_s,
                      [this, from, to, shared, bytes, posted_s, handle = std::move(handle)] {
-                       const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
+                       const double end_s =
+                           transport_.now() + job_.cluster.host.after_s(bytes) + shared->times.after_s;
                        const auto deliver = [this, from, to, shared, bytes, posted_s, end_s, handle] {
                          // Signals without bytes are not communication, and there are very many.
                          if (bytes > 0)
@@ -85,10 +87,11 @@ void Mailroom::match(const Address& address, Box& box) {
   box.sends.pop_front();
   box.receives.pop_front();
   const double bytes = send->message.bytes;
-  const PathCost path = way(from, to, bytes);
+  const PathCost path = way(from, to, send->message);
   transport_.message(
       from, to, path.wire_bytes, path.alpha_s, [this, from = from, to = to, bytes, send, receive] {
-        const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
+        const double end_s =
+            transport_.now() + job_.cluster.host.after_s(bytes) + send->message.times.after_s;
         const auto deliver = [this, from, to, bytes, end_s, send, receive] {
           arrived({from, to, send->time_s, receive->time_s, bytes, send->message.traffic}, end_s);
           receive->handle.pending()->result = std::move(send->message);

@@ -51,7 +51,7 @@ class Mailroom {
   void arrived(const Transfer& transfer, double end_s) const;
   using Address = std::tuple<int, int, int>;  // from, to, tag
   void match(const Address& address, Box& box);
-  PathCost way(int from, int to, double bytes);
+  PathCost way(int from, int to, const Message& message);
 
   const Job& job_;
   Transport& transport_;

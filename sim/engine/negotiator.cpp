@@ -93,6 +93,7 @@ Negotiator::Expected Negotiator::expect(int rank, double time_s, const AnyCollec
   if (joins) {
     whole.bytes += options.bytes;
     whole.tensors += std::max(1, options.tensors);
+    whole.times += options.times;
     const double before_s = buffer.seconds;
     buffer.seconds = collectives_.predict(rank, whole);
     return {begin_s, std::max(0.0, buffer.seconds - before_s)};
@@ -101,6 +102,7 @@ Negotiator::Expected Negotiator::expect(int rank, double time_s, const AnyCollec
   whole.group = options.group;
   whole.bytes = op_of(collective) == CollectiveOp::all_reduce ? options.bytes : loop.fusion_bytes + 1;
   whole.tensors = std::max(1, options.tensors);
+  whole.times = options.times;
   whole.traffic = options.traffic;
   whole.schedule = options.schedule;
   return {begin_s, buffer.seconds};
@@ -199,6 +201,7 @@ void Negotiator::begin_fused(Queue& queue, Batch batch, double time_s) {
   for (const auto& each : batch) {
     whole.bytes += each->bytes();
     whole.tensors += std::max(1, options_of(each->what()).tensors);
+    whole.times += options_of(each->what()).times;
   }
   const std::vector<int>& ranks = groups_.ranks(queue.group);
   const auto shared = std::make_shared<Batch>(std::move(batch));  // by the members, who end one by one

@@ -17,10 +17,9 @@ void check_peer(int peer, int rank, int workers) {
 // Messages
 // -----------------------------------------------------------------------------------------------------------
 
-Handle<Nothing> SimMessages::start_send(int to, int tag, Message message) {
+Handle<Nothing> SimMessages::begin_send(int to, int tag, Message message) {
   check_peer(to, rank_, world_.job.workers());
   clock_.settle();
-  message.values = rounded_to(world_.executor, message.values, world_.job.network.precision);
   world_.observers.tell(Topic::time, &Observer::sent, rank_, message.traffic, message.bytes);
   return world_.mailroom.send(rank_, to, tag, std::move(message));
 }
@@ -40,12 +39,6 @@ SimCollectives::SimCollectives(int rank, World& world, SimClock& clock)
 }
 
 void SimCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
-  const Precision precision = world_.job.network.precision;
-  auto* all_reduce = std::get_if<AllReduce>(&collective);
-  if (!all_reduce || precision != Precision::fp32) {
-    options_of(collective).contribution = contribution_of(world_.executor, collective, precision);
-    if (all_reduce) all_reduce->entries.reset();
-  }
   if (world_.job.cluster.handover.blocking && !clock_.is_in_background())
     held_.push_back({std::move(collective), std::move(slot)});
   else
@@ -77,10 +70,9 @@ void SimBackground::serve(int tag, std::function<void(const Message&)> handler) 
   handlers_[tag] = std::move(handler);
 }
 
-void SimBackground::post(int to, int tag, Message message) {
+void SimBackground::begin_post(int to, int tag, Message message) {
   check_peer(to, rank_, world_.job.workers());
   clock_.settle();
-  message.values = rounded_to(world_.executor, message.values, world_.job.network.precision);
   message.from = rank_;
   world_.observers.tell(Topic::time, &Observer::sent, rank_, message.traffic, message.bytes);
   SimBackground* receiver = others_[static_cast<std::size_t>(to)];

@@ -37,8 +37,10 @@ class SimMessages final : public Messages {
  public:
   SimMessages(int rank, World& world, SimClock& clock)
       : Messages(clock), rank_(rank), world_(world), clock_(clock) {}
-  Handle<Nothing> start_send(int to, int tag, Message message) override;
   Handle<Message> start_receive(int from, int tag) override;
+
+ protected:
+  Handle<Nothing> begin_send(int to, int tag, Message message) override;
 
  private:
   int rank_;
@@ -50,13 +52,14 @@ class SimCollectives final : public Collectives {
  public:
   SimCollectives(int rank, World& world, SimClock& clock);
   GroupId group(const std::vector<int>& ranks) override { return world_.groups.intern(ranks); }
-  double predict(const AnyCollective& collective) override {
-    return world_.negotiator.predict(rank_, collective);
-  }
   /// Begins what a blocking library has held back while the worker computed.
   void release();
 
  protected:
+  double predicted(const AnyCollective& collective) override {
+    return world_.negotiator.predict(rank_, collective);
+  }
+  std::size_t members(GroupId group) const override { return world_.groups.ranks(group).size(); }
   void begin(AnyCollective&& collective, CollectiveSlot slot) override;
 
  private:
@@ -79,13 +82,15 @@ class SimBackground final : public Background {
       : rank_(rank), world_(world), clock_(clock), others_(others) {}
 
   void serve(int tag, std::function<void(const Message&)> handler) override;
-  void post(int to, int tag, Message message) override;
   void then(Awaited handle, std::function<void()> action) override;
   bool hear(int tag, std::function<void(std::uint64_t)> heard) override;
   void flood(int tag, std::uint64_t number) override;
   Handle<Nothing> make_event() override { return Handle<Nothing>::make(); }
   void signal(const Handle<Nothing>& event) override;
   Handle<Nothing> start_timer(double seconds) override;
+
+ protected:
+  void begin_post(int to, int tag, Message message) override;
 
  private:
   void deliver(int tag, const Message& message);

@@ -80,6 +80,7 @@ Job nominal_job(const Job& job) {
   nominal.workload = job.workload;
   nominal.workload.compute_factor = Workload().compute_factor;
   nominal.optimizer = job.optimizer;
+  nominal.network.codec = job.network.codec;
   return nominal;
 }
 
@@ -177,11 +178,12 @@ class TraceCollectives final : public Collectives {
     if (group != kWorld) script_.groups.push_back(group);
     return group;
   }
-  double predict(const AnyCollective& collective) override {
-    return world_.negotiator.predict(0, collective);
-  }
 
  protected:
+  double predicted(const AnyCollective& collective) override {
+    return world_.negotiator.predict(0, collective);
+  }
+  std::size_t members(GroupId group) const override { return world_.groups.ranks(group).size(); }
   void begin(AnyCollective&& collective, CollectiveSlot slot) override {
     script_.start(std::move(collective), std::move(slot.pending));
   }
@@ -194,8 +196,10 @@ class TraceCollectives final : public Collectives {
 class NoMessages final : public Messages {
  public:
   using Messages::Messages;
-  Handle<Nothing> start_send(int, int, Message) override { throw Untraceable(); }
   Handle<Message> start_receive(int, int) override { throw Untraceable(); }
+
+ protected:
+  Handle<Nothing> begin_send(int, int, Message) override { throw Untraceable(); }
 };
 
 class TraceBackground final : public Background {
@@ -214,10 +218,12 @@ class TraceBackground final : public Background {
     script_.events[event.pending().get()] = *script_.ends;
   }
   void serve(int, std::function<void(const Message&)>) override { throw Untraceable(); }
-  void post(int, int, Message) override { throw Untraceable(); }
   bool hear(int, std::function<void(std::uint64_t)>) override { throw Untraceable(); }
   void flood(int, std::uint64_t) override { throw Untraceable(); }
   Handle<Nothing> start_timer(double) override { throw Untraceable(); }
+
+ protected:
+  void begin_post(int, int, Message) override { throw Untraceable(); }
 
  private:
   Script& script_;
@@ -318,7 +324,7 @@ class TraceWorker final : public Worker {
 auto said_of(const AnyCollective& each) {
   const CollectiveOptions& options = options_of(each);
   return std::tuple(op_of(each), options.bytes, options.traffic, options.tensors, options.group,
-                    options.channel, options.schedule, root_of(each));
+                    options.channel, options.schedule, root_of(each), options.times);
 }
 
 bool alike(const AnyCollective& a, const AnyCollective& b) {

@@ -1,7 +1,7 @@
 // Codecs: how a worker's numbers travel in fewer bits, and what the receiver makes of them. One codec is one
-// file under codecs/, listed in CMakeLists.txt; any method may send by any of them
-// (algorithms/coded_mean.hpp). A codec loses something: error feedback adds what was lost to the next message
-// of the same worker,
+// file under codecs/, listed in CMakeLists.txt; the messages of any method may travel by any of them
+// (sim/roles/message_coder.hpp; algorithms/coded_mean.hpp for methods that are made of one). A codec loses
+// something: error feedback adds what was lost to the next message of the same worker,
 //   e <- 0;  each time: c = C(x + e);  e <- x + e - c
 // Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019, arXiv:1901.09847, Algorithm 2.
 #pragma once
@@ -46,5 +46,8 @@ using CodecPlugin = Plugin<MadeCodec>;
 // simsgd::codecs, and add one line to the list in ../CMakeLists.txt.
 
 const std::vector<CodecPlugin>& codec_plugins();
+
+/// The one that a scenario's object names. Throws ParameterError with keys below "/codec".
+MadeCodec make_codec(const Json& object);
 
 }  // namespace simsgd

@@ -1,6 +1,7 @@
 #include "sim/roles/collectives.hpp"
 
 #include "sim/base/check.hpp"
+#include "sim/roles/message_coder.hpp"
 
 namespace simsgd {
 
@@ -35,7 +36,9 @@ std::vector<Tensor> results_of(Executor&, const Broadcast& what, const Contribut
 std::vector<Tensor> results_of(Executor& executor, const CustomCollective& what, const Contributions& given) {
   return what.effect ? what.effect(executor, given) : Contributions{};
 }
-std::vector<Tensor> results_of(Executor&, const AllGather&, const Contributions&) { return {}; }
+std::vector<Tensor> results_of(Executor& executor, const AllGather& what, const Contributions& given) {
+  return what.sum_scale ? for_all(sum_of(executor, given, *what.sum_scale)) : Contributions{};
+}
 std::vector<Tensor> results_of(Executor&, const AllToAll&, const Contributions&) { return {}; }
 std::vector<Tensor> results_of(Executor&, const Barrier&, const Contributions&) { return {}; }
 
@@ -85,13 +88,13 @@ Tensor part_of(Executor& executor, const Tensor& whole, std::size_t part, std::s
 
 Handle<Tensor> Collectives::start_one(AnyCollective&& collective) {
   const Handle<Tensor> handle = Handle<Tensor>::make();
-  begin(std::move(collective), {handle.pending(), &handle.pending()->result, nullptr});
+  begin_coded(std::move(collective), {handle.pending(), &handle.pending()->result, nullptr});
   return handle;
 }
 
 Handle<std::vector<Tensor>> Collectives::start(AllGather operation) {
   const auto handle = Handle<std::vector<Tensor>>::make();
-  begin(std::move(operation), {handle.pending(), nullptr, &handle.pending()->result});
+  begin_coded(std::move(operation), {handle.pending(), nullptr, &handle.pending()->result});
   return handle;
 }
 
@@ -99,6 +102,16 @@ Handle<Nothing> Collectives::start(Barrier operation) {
   const Handle<Nothing> handle = Handle<Nothing>::make();
   begin(std::move(operation), {handle.pending(), nullptr, nullptr});
   return handle;
+}
+
+void Collectives::begin_coded(AnyCollective&& collective, CollectiveSlot slot) {
+  if (coder_) coder_->encode(collective, members(options_of(collective).group), slot);
+  begin(std::move(collective), std::move(slot));
+}
+
+double Collectives::predict(AnyCollective collective) {
+  if (coder_) coder_->resize(collective, members(options_of(collective).group));
+  return predicted(collective);
 }
 
 void CollectiveResults::deliver(Executor& executor, const AnyCollective& collective,
@@ -111,7 +124,7 @@ void CollectiveResults::deliver(Executor& executor, const AnyCollective& collect
     return;
   }
   if (op == CollectiveOp::barrier || (!complete && op != CollectiveOp::broadcast)) return;
-  if (op == CollectiveOp::all_gather) {
+  if (op == CollectiveOp::all_gather && !std::get<AllGather>(collective).sum_scale) {
     if (contributions.front()) *slot.parts = contributions;
     return;
   }

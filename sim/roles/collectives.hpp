@@ -46,6 +46,15 @@ struct Merging {
   std::function<Tensor(Executor&, std::int32_t member, const Tensor& held)> finish;
 };
 
+/// What a codec of messages must know of a vector (sim/roles/message_coder.hpp).
+struct CodedPart {
+  bool change = false;    ///< of Traffic::model: how far a model went, not a model
+  std::size_t first = 0;  ///< the model's entry that its first number is; beyond its end: another vector's
+  std::size_t exact = 0;  ///< so many of its last numbers travel as they are, such as counts; SIZE_MAX: all
+};
+
+class MessageCoder;
+
 /// What every collective is told.
 struct CollectiveOptions {
   double bytes = 0;  ///< of the whole vector: what is reduced or sent, or all that is gathered
@@ -57,6 +66,8 @@ struct CollectiveOptions {
   ChannelId channel = 0;
   std::string schedule;  ///< "" leaves the choice to the scenario ("network")
   Tensor contribution;   ///< empty where nothing is learned
+  CodedPart part{};
+  CodingTimes times{};  ///< the machine's
 };
 
 /// Everybody gets scale * sum of the contributions.
@@ -69,7 +80,9 @@ struct ReduceScatter : CollectiveOptions {
   double scale = 1;
 };
 /// Everybody gets every contribution (an empty list where there are none); `bytes` are those of all.
-struct AllGather : CollectiveOptions {};
+struct AllGather : CollectiveOptions {
+  std::optional<double> sum_scale{};  ///< given: everybody gets this times their sum instead, one tensor
+};
 /// Member j gets part j, as ReduceScatter cuts, of every contribution, one after another in group order;
 /// `bytes` are what one member contributes.
 struct AllToAll : CollectiveOptions {};
@@ -92,6 +105,7 @@ struct CustomCollective : CollectiveOptions {
   Effect effect;
   MemberEffect member_effect;  ///< instead of `effect`, where members leave early
   Merging merging;             ///< beside `effect`, where the schedule merges and does not gather
+  double size = 1;             ///< of its messages, relative to what they are in the schedule
 };
 
 /// One of them, in the order of CollectiveOp.
@@ -134,15 +148,23 @@ class Collectives {
   }
 
   /// Seconds that the collective takes when all members arrive together and nothing else uses the network.
-  virtual double predict(const AnyCollective& collective) = 0;
+  double predict(AnyCollective collective);
+
+  /// From now on it says what travels; null: all, as it is. It outlives this.
+  void code_by(MessageCoder* coder) { coder_ = coder; }
 
  protected:
-  /// Starts it; what it gives goes to `slot`.
+  virtual double predicted(const AnyCollective& collective) = 0;
+  virtual std::size_t members(GroupId group) const = 0;
+  /// Starts it, as it travels; what it gives goes to `slot`.
   virtual void begin(AnyCollective&& collective, CollectiveSlot slot) = 0;
 
  private:
   Handle<Tensor> start_one(AnyCollective&& collective);
+  void begin_coded(AnyCollective&& collective, CollectiveSlot slot);
+
   Completion& completion_;
+  MessageCoder* coder_ = nullptr;
 };
 
 /// What the members of one operation get, computed once for all of them.

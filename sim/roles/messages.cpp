@@ -1,20 +1,24 @@
 #include "sim/roles/messages.hpp"
 
-#include "sim/learn/precision.hpp"
+#include "sim/roles/message_coder.hpp"
 
 namespace simsgd {
 
-Tensor rounded_to(Executor& executor, const Tensor& values, Precision precision) {
-  if (!values || precision == Precision::fp32) return values;
-  return precision == Precision::fp16 ? rounded_to_fp16(executor, values) : rounded_to_bf16(executor, values);
+Handle<Nothing> Messages::start_send(int to, int tag, Message message) {
+  if (coder_) coder_->encode(MessageCoder::Way::sent, to, tag, message);
+  return begin_send(to, tag, std::move(message));
 }
 
-Tensor contribution_of(Executor& executor, const AnyCollective& collective, Precision precision) {
+void Background::post(int to, int tag, Message message) {
+  if (coder_) coder_->encode(MessageCoder::Way::posted, to, tag, message);
+  begin_post(to, tag, std::move(message));
+}
+
+Tensor contribution_of(Executor& executor, const AnyCollective& collective) {
   const Tensor& whole = options_of(collective).contribution;
   const auto* all_reduce = std::get_if<AllReduce>(&collective);
-  if (!all_reduce || !all_reduce->entries) return rounded_to(executor, whole, precision);
-  return rounded_to(executor, slice(executor, whole, all_reduce->entries->begin, all_reduce->entries->end),
-                    precision);
+  if (!all_reduce || !all_reduce->entries) return whole;
+  return slice(executor, whole, all_reduce->entries->begin, all_reduce->entries->end);
 }
 
 }  // namespace simsgd

@@ -20,6 +20,8 @@ struct Message {
   Tensor values{};
   std::vector<double> numbers{};  ///< small plain data: a version, a weight
   int from = -1;                  ///< filled on arrival
+  CodedPart part{};
+  CodingTimes times{};  ///< the machine's
 };
 
 /// Matched by (from, to, tag) in the order sent; a transfer begins when both sides have asked for it.
@@ -28,7 +30,7 @@ class Messages {
   explicit Messages(Completion& completion) : completion_(completion) {}
   virtual ~Messages() = default;
 
-  virtual Handle<Nothing> start_send(int to, int tag, Message message) = 0;
+  Handle<Nothing> start_send(int to, int tag, Message message);
   virtual Handle<Message> start_receive(int from, int tag) = 0;
 
   // Blocking.
@@ -39,17 +41,20 @@ class Messages {
     return handle.result();
   }
 
+  /// As for Collectives.
+  void code_by(MessageCoder* coder) { coder_ = coder; }
+
+ protected:
+  /// Of what travels.
+  virtual Handle<Nothing> begin_send(int to, int tag, Message message) = 0;
+
  private:
   Completion& completion_;
+  MessageCoder* coder_ = nullptr;
 };
 
-// Numbers in messages may be narrower than those that are computed with.
-
-/// `values` as they arrive when they are sent in `precision`. Empty handles stay empty.
-Tensor rounded_to(Executor& executor, const Tensor& values, Precision precision);
-
-/// What a collective's member contributes: its entries alone, as they arrive.
-Tensor contribution_of(Executor& executor, const AnyCollective& collective, Precision precision);
+/// What a collective's member contributes: its entries alone.
+Tensor contribution_of(Executor& executor, const AnyCollective& collective);
 
 // Background: what goes on while the main thread computes or waits. Handlers and actions are called outside
 // the main thread, in the order of time; they take no time and must not wait or compute, but may do
@@ -62,7 +67,9 @@ class Background {
   /// Calls `handler` for every message that is posted to this rank with `tag`.
   virtual void serve(int tag, std::function<void(const Message&)> handler) = 0;
   /// Sends a message to a rank that serves `tag`; nobody waits.
-  virtual void post(int to, int tag, Message message) = 0;
+  void post(int to, int tag, Message message);
+  /// As for Collectives.
+  void code_by(MessageCoder* coder) { coder_ = coder; }
   /// Calls `action` when `handle` is complete.
   virtual void then(Awaited handle, std::function<void()> action) = 0;
 
@@ -78,6 +85,13 @@ class Background {
   virtual void signal(const Handle<Nothing>& event) = 0;
   /// Something to wait for that is complete `seconds` from now.
   virtual Handle<Nothing> start_timer(double seconds) = 0;
+
+ protected:
+  /// Of what travels.
+  virtual void begin_post(int to, int tag, Message message) = 0;
+
+ private:
+  MessageCoder* coder_ = nullptr;
 };
 
 }  // namespace simsgd

@@ -85,7 +85,7 @@ Plan plan_way(const CollectiveWay& way, const Cluster& cluster, const std::vecto
   Schedule schedule =
       plugin->make({static_cast<int>(ranks.size()), request.bytes, request.root, per_node,
                     way.costs.piece_bytes, between_over_inside(cluster, ranks, per_node, way.costs)});
-  return Plan(std::move(schedule), cluster, ranks, request.bytes, request.tensors, way.costs);
+  return Plan(std::move(schedule), cluster, ranks, request.bytes, request.tensors, way.costs, request.coding);
 }
 
 Plan plan_measured(const CollectivePolicy& policy, const Cluster& cluster, const std::vector<int>& ranks,

@@ -72,7 +72,8 @@ struct PolicyRequest {
   double bytes = 0;
   int root = 0;
   int tensors = 1;
-  std::string schedule;  ///< asked for by the algorithm; "": the policy decides
+  std::string schedule{};  ///< asked for by the algorithm; "": the policy decides
+  CodingTimes coding{};
 };
 
 /// The plan of an operation as `policies` do it; without a policy for it by its default schedule. Throws

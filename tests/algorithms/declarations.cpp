@@ -8,8 +8,8 @@
 #include <set>
 
 #include "algorithms/plugin.hpp"
-#include "scenarios/language/json_source.hpp"
 #include "sim/record.hpp"
+#include "tests/algorithms/recorded_scenarios.hpp"
 #include "tests/cli/scratch.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/support/graphs.hpp"
@@ -23,24 +23,6 @@ namespace {
 struct Seen {
   std::set<std::string> activities, traffic;
 };
-
-/// The scenarios that differ from the base in nothing but the algorithm and what it needs, by algorithm.
-std::map<std::string, std::vector<Json>> scenarios_by_algorithm() {
-  const std::string file = SIMSGD_SOURCE_DIR "/tests/results/recorded_runs.json";
-  const Json small = parse_json(contents(file), file);
-  std::map<std::string, std::vector<Json>> all;
-  for (const auto& [name, patch] : small["runs"].items()) {
-    if (!patch.contains("algorithm") || name.find(':') != std::string::npos) continue;
-    Json scenario = small["base"];
-    scenario.merge_patch(patch);
-    for (const char* section : {"cluster", "workload"})
-      if (scenario[section].is_object() && scenario[section].contains("use"))
-        scenario[section]["use"] =
-            SIMSGD_SOURCE_DIR "/scenarios/" + scenario[section]["use"].get<std::string>();
-    all[scenario["algorithm"]["name"].get<std::string>()].push_back(std::move(scenario));
-  }
-  return all;
-}
 
 /// Whether somebody booked each activity, then whether somebody sent each kind of traffic.
 std::vector<double> done_in(const Json& scenario) {

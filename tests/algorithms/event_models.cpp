@@ -1,5 +1,6 @@
 // SGP, AD-PSGD and Non-blocking SGD over D-PSGD against models of their events.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/algorithms/event_models.hpp"
 

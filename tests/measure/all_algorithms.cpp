@@ -214,6 +214,32 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("with a codec messages carry over MPI what they carry in the fake world") {
+  const struct {
+    std::string name;
+    Json options, codec;
+  } cases[] = {
+      {"allreduce_sgd", Json::object(), {{"name", "chunk_topk"}, {"chunk", 9}, {"k", 2}}},
+      {"local_sgd", {{"period", 2}}, {{"name", "integer"}, {"bits", 6}}},
+      {"d_psgd", Json::object(), {{"name", "sign"}, {"block", 12}}},
+      {"noloco", {{"inner_steps", 2}}, {{"name", "qsgd"}}},
+      {"parameter_server", Json::object(), {{"name", "dct_topk"}, {"chunk", 9}, {"k", 3}}},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.name);
+    CAPTURE(each.codec.dump());
+    Job job = learning(each.name, each.options, 20);
+    job.network.codec = make_codec(each.codec);
+    const RealResult real = run_real(job, MPI_COMM_WORLD, {.patience_s = 30});
+    if (rank_here() != 0) continue;
+    const Models expected = run_fake(job).models;
+    CHECK(largest(expected) > 1e-3);
+    CHECK(worst_difference(real.models, expected) < 1e-6 * largest(expected));
+    job.network.codec = {};
+    CHECK(worst_difference(real.models, run_fake(job).models) > 1e-4);
+  }
+}
+
 TEST_CASE("emulated computing changes no value, stragglers and filled messages or not") {
   for (const char* name : {"allreduce_sgd", "d_psgd", "fsdp", "gtopk"}) {
     CAPTURE(name);

@@ -19,10 +19,9 @@ FakeShared::FakeShared(const Job& job_in) : job(job_in), turns(job.workers(), jo
 // Messages
 // ---------------------------------------------------------------------------------------------------------
 
-Handle<Nothing> FakeMessages::start_send(int to, int tag, Message message) {
+Handle<Nothing> FakeMessages::begin_send(int to, int tag, Message message) {
   CHECK(to >= 0 && to < shared_.job.workers() && to != rank_, "a message to nobody, or to oneself");
   message.from = rank_;
-  message.values = rounded_to(shared_.executor, message.values, shared_.job.network.precision);
   const auto sent = Handle<Nothing>::make();
   sent.pending()->what = fmt::format("rank {} to receive (tag {})", to, tag);
   FakeShared::Box& box = shared_.mail[{rank_, to, tag}];
@@ -66,7 +65,7 @@ GroupId FakeCollectives::group(const std::vector<int>& ranks) {
 
 void FakeCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
   CollectiveOptions& options = options_of(collective);
-  options.contribution = contribution_of(shared_.executor, collective, shared_.job.network.precision);
+  options.contribution = contribution_of(shared_.executor, collective);
   if (auto* all_reduce = std::get_if<AllReduce>(&collective))
     all_reduce->entries.reset();  // they are cut out
   const std::vector<int>& members = shared_.groups[static_cast<std::size_t>(options.group)];
@@ -105,10 +104,9 @@ void FakeBackground::serve(int tag, std::function<void(const Message&)> handler)
     shared_.turns.later([this, tag, message = std::move(message)] { deliver(tag, message); });
 }
 
-void FakeBackground::post(int to, int tag, Message message) {
+void FakeBackground::begin_post(int to, int tag, Message message) {
   CHECK(to >= 0 && to < shared_.job.workers() && to != rank_, "a message to nobody, or to oneself");
   message.from = rank_;
-  message.values = rounded_to(shared_.executor, message.values, shared_.job.network.precision);
   FakeBackground* receiver = shared_.backgrounds[static_cast<std::size_t>(to)];
   shared_.turns.later([receiver, tag, message = std::move(message)] { receiver->deliver(tag, message); });
 }

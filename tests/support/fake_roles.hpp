@@ -64,10 +64,10 @@ class FakeMessages final : public Messages {
  public:
   FakeMessages(int rank, FakeShared& shared, Completion& completion)
       : Messages(completion), rank_(rank), shared_(shared) {}
-  Handle<Nothing> start_send(int to, int tag, Message message) override;
   Handle<Message> start_receive(int from, int tag) override;
 
  private:
+  Handle<Nothing> begin_send(int to, int tag, Message message) override;
   void match(FakeShared::Box& box);
   int rank_;
   FakeShared& shared_;
@@ -78,9 +78,12 @@ class FakeCollectives final : public Collectives {
   FakeCollectives(int rank, FakeShared& shared, Completion& completion)
       : Collectives(completion), rank_(rank), shared_(shared) {}
   GroupId group(const std::vector<int>& ranks) override;
-  double predict(const AnyCollective&) override { return 0; }
 
  private:
+  double predicted(const AnyCollective&) override { return 0; }
+  std::size_t members(GroupId group) const override {
+    return shared_.groups[static_cast<std::size_t>(group)].size();
+  }
   void begin(AnyCollective&& collective, CollectiveSlot slot) override;
   void complete(FakeOperation& operation);
   int rank_;
@@ -92,7 +95,6 @@ class FakeBackground final : public Background {
  public:
   FakeBackground(int rank, FakeShared& shared) : rank_(rank), shared_(shared) {}
   void serve(int tag, std::function<void(const Message&)> handler) override;
-  void post(int to, int tag, Message message) override;
   void then(Awaited handle, std::function<void()> action) override;
   bool hear(int tag, std::function<void(std::uint64_t number)> heard) override;
   void flood(int tag, std::uint64_t number) override;
@@ -102,6 +104,7 @@ class FakeBackground final : public Background {
   bool serves() const { return !handlers_.empty() || !hearers_.empty(); }
 
  private:
+  void begin_post(int to, int tag, Message message) override;
   void deliver(int tag, const Message& message);
   void tell(int tag, std::uint64_t number);
   int rank_;
