@@ -85,7 +85,9 @@ TEST_CASE("where others wait, crashes cost their time and change no loss") {
   // Those whose values depend on who is late.
   const std::set<std::string> by_time = {"ad_psgd",   "async_local_sgd", "decoupled_diloco", "dropcompute",
                                          "eager_sgd", "halos",           "nonblocking",      "wagma"};
-  for (const auto& [name, scenarios] : scenarios_by_algorithm()) {
+  for (const auto& entry : scenarios_by_algorithm()) {
+    const std::string& name = entry.first;
+    const std::vector<Json>& scenarios = entry.second;
     if (by_time.contains(name)) continue;
     CAPTURE(name);
     const Crashed with = run(scenarios.front(), true), without = run(scenarios.front(), false);
