@@ -10,7 +10,6 @@ import io
 import json
 import os
 import re
-import resource
 import signal
 import stat
 import struct
@@ -265,24 +264,6 @@ class Studies(unittest.TestCase):
         self.assertAlmostEqual(fitted["/cluster/nic/bandwidth"] / 1e8, 1, places=2)
         self.assertAlmostEqual(fitted["/cluster/nic/latency"] / 5e-5, 1, places=2)
         self.assertGreater(simsgd.run(TIMED, {"/cluster": {"use": "fitted.json", "workers": 4}, "/stragglers": []}).metrics["simulated_time_s"], 0)
-
-    def test_a_study_takes_the_processor_time_that_the_program_takes_for_it(self):
-        study = {**TIMED, "cluster": {"use": "clusters/ethernet-1g.json", "workers": 64}, "algorithm": {"name": "allreduce_sgd"},
-                 "stop": {"steps": 20}, "seeds": 300}
-        with open(os.path.join(self.folder.name, "study.json"), "w") as file:
-            json.dump(study, file)
-
-        def processor_s(run):
-            program._close_all()
-            before = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-            run()
-            program._close_all()
-            after = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-            return sum(b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime for a, b in zip(before, after))
-        ours = min(processor_s(lambda: simsgd.sweep(study, jobs=1)) for _ in range(2))
-        theirs = min(processor_s(lambda: by_hand("sweep", "run", file.name, "--jobs", "1", "--force", "-o", self.file)) for _ in range(2))
-        print(f"a point of a study {1e3 * ours / 300:.2f} ms, of the program's {1e3 * theirs / 300:.2f} ms", file=sys.stderr)
-        self.assertLess(ours, 1.3 * theirs)
 
     def test_advice_of_a_dict_ranks_methods(self):
         advice = simsgd.advise({**TIMED, "stop": {"steps": 40}}, target="throughput", budget=8, algorithms="local_sgd,allreduce_sgd")
