@@ -24,12 +24,11 @@ inline std::vector<std::filesystem::path> committed_scenarios() {
 /// study, of its first point.
 inline cli::Outcome short_run(const cli::Scratch& scratch, const std::filesystem::path& path, int steps) {
   if (path.filename() == "diloco.json") steps = 32;
-  const std::string arguments =
-      "run " + path.string() + " --json --draws 0 --set /stop/steps=" + std::to_string(steps);
-  const cli::Outcome outcome = scratch.simsgd(arguments);
-  return outcome.err.find("a study of several runs") == std::string::npos
-             ? outcome
-             : scratch.simsgd(arguments + " --point 1");
+  const std::string text = contents(path);
+  const bool study =
+      text.find("\"axes\":") != std::string::npos || text.find("\"use\": \"studies/") != std::string::npos;
+  return scratch.simsgd("run " + path.string() + " --json --draws 0 --set /stop/steps=" +
+                        std::to_string(steps) + (study ? " --point 1" : ""));
 }
 
 }  // namespace simsgd::test
