@@ -1,4 +1,5 @@
-// Runs that learn: how much of the time is the gradients, and what many replicas need of memory.
+// Runs that learn: how much of the time is the gradients, how near the core's peak their products are, and
+// what many replicas need of memory.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -10,13 +11,17 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/dataset.hpp"
+#include "sim/learn/layers/linear.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/learn/model.hpp"
 
@@ -280,20 +285,28 @@ std::shared_ptr<const DataSet> fashion_mnist() {
   throw std::runtime_error("no data set fashion_mnist");
 }
 
-// Wall and CPU seconds of the simulation, of the same training in a bare loop, and of the learner's own
-// gradients in it; and the last loss of the first two. Data sets are loaded before.
-std::vector<double> compare(int threads, bool images) {
-  const Overrides cnn = {{{"/learner/model", R"({"name": "cnn"})"}, {"/stop/steps", "20"}}, {}};
-  const Job job = make_job(load_scenario(kLearningScenario, images ? cnn : Overrides{}));
+/// bench/learning.json with another model.
+struct Training {
+  const char* name;
+  const char* what;
+  std::vector<std::pair<std::string, std::string>> set = {};
+  int threads = 1;
+  bool images = false;  // a cnn
+};
+
+// Wall and CPU seconds of the simulation, and of the same training in a bare loop. Data sets are loaded
+// before.
+std::vector<double> compare(const Training& training) {
+  const Job job = make_job(load_scenario(kLearningScenario, {training.set, {}}));
   const std::shared_ptr<const DataSet> data = fashion_mnist();
   const auto steps = static_cast<int>(job.stop.steps);
   const Stopwatch bare_watch;
   const std::vector<double> losses =
-      train_bare({job.workers(), steps, threads}, images ? bare_cnn(*data) : bare_mlp(*job.learner, *data),
-                 *job.learner, *data);
+      train_bare({job.workers(), steps, training.threads},
+                 training.images ? bare_cnn(*data) : bare_mlp(*job.learner, *data), *job.learner, *data);
   const Elapsed bare = bare_watch.elapsed();
   SimulationOptions options;
-  options.threads = threads;
+  options.threads = training.threads;
   const Stopwatch watch;
   const SimulationResult result = simulate(job, options);
   const Elapsed simulated = watch.elapsed();
@@ -304,15 +317,75 @@ std::vector<double> compare(int threads, bool images) {
   return {simulated.wall_s, simulated.cpu_s, bare.wall_s, bare.cpu_s};
 }
 
-void against_bare_loop(benchmark::State& state, Summary& summary, int threads, bool images) {
+void against_bare_loop(benchmark::State& state, Summary& summary, const Training& training) {
   for ([[maybe_unused]] auto _ : state) {
-    const ChildRun run = run_in_child([=] { return compare(threads, images); });
+    const ChildRun run = run_in_child([&] { return compare(training); });
     const Elapsed simulated{run.numbers.at(0), run.numbers.at(1)}, bare{run.numbers.at(2), run.numbers.at(3)};
     state.SetIterationTime(simulated.wall_s);
-    const std::string what = fmt::format("64 workers x {} on Fashion-MNIST, {} thread(s)",
-                                         images ? "20 steps of a cnn" : "100 steps", threads);
+    const std::string what =
+        fmt::format("64 workers x {} on Fashion-MNIST, {} thread(s)", training.what, training.threads);
     summary.time(what, simulated, 0);
-    summary.ratio(what + " / bare Eigen loop", simulated, bare, 1.3);
+    summary.ratio(what + " / bare Eigen loop", simulated, bare, 1.1);
+  }
+}
+
+using Packet = Eigen::internal::packet_traits<float>::type;
+
+// Multiply-adds that depend on nothing but themselves, enough of them at once that none waits: this core's
+// peak.
+void multiply_add(double flop) {
+  constexpr int kAtOnce = 12, kFlop = 2 * kAtOnce * Eigen::internal::packet_traits<float>::size;
+  const auto packet = [](float value) { return Eigen::internal::pset1<Packet>(value); };
+  Packet sums[kAtOnce];
+  for (int i = 0; i < kAtOnce; ++i) sums[i] = packet(static_cast<float>(i));
+  const Packet factor = packet(0.999F), term = packet(0.001F);
+  for (auto left = static_cast<std::int64_t>(flop / kFlop); left > 0; --left)
+    for (Packet& sum : sums) sum = Eigen::internal::pmadd(factor, term, sum);
+  Packet total = term;
+  for (const Packet& sum : sums) total = Eigen::internal::padd(total, sum);
+  benchmark::DoNotOptimize(Eigen::internal::predux(total));
+}
+
+// The products of an mlp's gradients, in the layers that learn, against as many multiply-adds.
+void products_of_peak(benchmark::State& state, Summary& summary) {
+  constexpr int kGradients = 64, kRepeats = 5;
+  static constexpr Index kBatch = 32, kSizes[] = {784, 512, 10};
+  double flop = 0;
+  VectorXf weights[2], gradients[2];
+  MatrixXf values[3], changes[3];
+  for (int l = 0; l < 3; ++l) values[l] = changes[l] = MatrixXf::Random(kSizes[l], kBatch);
+  for (int l = 0; l < 2; ++l) {
+    weights[l] = VectorXf::Random((kSizes[l] + 1) * kSizes[l + 1]);
+    gradients[l].resize(kGradients * weights[l].size());
+    flop += (l == 0 ? 4.0 : 6.0) * static_cast<double>(kSizes[l] * kSizes[l + 1] * kBatch);
+  }
+  const auto gradient = [&](Index worker) {
+    const auto view = [](MatrixXf& of) { return View<float>(of.data(), of.rows(), of.cols()); };
+    const auto read = [](const MatrixXf& of) { return ConstView<float>(of.data(), of.rows(), of.cols()); };
+    const auto layer = [](int l) {
+      return Linear<float>({.name = "linear", .inputs = kSizes[l], .outputs = kSizes[l + 1], .bias = false});
+    };
+    for (const int l : {0, 1})
+      layer(l).forward({weights[l].data(), read(values[l]), view(values[l + 1]), nullptr});
+    for (const int l : {1, 0})
+      layer(l).backward({weights[l].data(), read(values[l]), read(values[l + 1]), read(changes[l + 1]),
+                         l == 0 ? View<float>(nullptr, 0, 0) : view(changes[l]),
+                         gradients[l].data() + worker * weights[l].size(), nullptr, nullptr});
+  };
+  for (Index worker = 0; worker < kGradients; ++worker) gradient(worker);
+  for ([[maybe_unused]] auto _ : state) {
+    const Stopwatch watch;
+    for (int repeat = 0; repeat < kRepeats; ++repeat)
+      for (Index worker = 0; worker < kGradients; ++worker) gradient(worker);
+    const Elapsed products = watch.elapsed();
+    const Stopwatch peak_watch;
+    multiply_add(kRepeats * kGradients * flop);
+    const Elapsed peak = peak_watch.elapsed();
+    state.SetIterationTime(products.wall_s);
+    const std::string what =
+        fmt::format("products of {} gradients of an mlp of 407,050, 1 thread", kRepeats * kGradients);
+    summary.time(what, products, 0);
+    summary.ratio(what + " / as many multiply-adds at this core's peak", products, peak, 1 / 0.6);
   }
 }
 
@@ -328,16 +401,23 @@ void many_replicas(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_learning(Summary& summary) {
-  const auto compare = [&summary](const char* name, int threads, bool images) {
-    add_benchmark(fmt::format("learning_64/{}", name), Clock::told, 3,
-                  [&summary, threads, images](benchmark::State& state) {
-                    against_bare_loop(state, summary, threads, images);
-                  });
-  };
-  compare("threads_1", 1, false);
-  compare("threads_2", 2, false);
-  compare("cnn", 1, true);
-  add_benchmark("learning_1024", Clock::told, 1,
+  static const Training kTrainings[] = {
+      {.name = "threads_1", .what = "100 steps"},
+      {.name = "threads_2", .what = "100 steps", .threads = 2},
+      {.name = "mlp_407050",
+       .what = "20 steps of an mlp of 407,050",
+       .set = {{"/learner/model/hidden", "[512]"}, {"/stop/steps", "20"}}},
+      {.name = "cnn",
+       .what = "20 steps of a cnn",
+       .set = {{"/learner/model", R"({"name": "cnn"})"}, {"/stop/steps", "20"}},
+       .images = true}};
+  for (const Training& training : kTrainings)
+    add_benchmark(
+        fmt::format("learning/64/{}", training.name), Clock::told, 3,
+        [&summary, &training](benchmark::State& state) { against_bare_loop(state, summary, training); });
+  add_benchmark("learning/64/products", Clock::told, 3,
+                [&summary](benchmark::State& state) { products_of_peak(state, summary); });
+  add_benchmark("learning/1024", Clock::told, 1,
                 [&summary](benchmark::State& state) { many_replicas(state, summary); });
 }
 
