@@ -4,6 +4,7 @@
 #include "sim/learn/numerics.hpp"
 
 int main(int argc, char** argv) {
-  simsgd::keep_freed_memory();  // as the program does
+  simsgd::fix_numerics();  // as the program does
+  simsgd::keep_freed_memory();
   return doctest::Context(argc, argv).run();
 }

@@ -146,7 +146,7 @@ ChildResult examine_seeds(const Folder& folder, std::uint64_t begin, std::uint64
 }  // namespace
 
 TEST_CASE("generated scenarios are run or refused, and never anything else") {
-  constexpr std::uint64_t kOfAChild = 50;
+  constexpr std::uint64_t kOfAChild = 200;
   const std::uint64_t cases = from_environment("SIMSGD_GENERATED", 2000);
   const std::uint64_t first = from_environment("SIMSGD_GENERATED_FIRST", 1);
   const Folder folder;

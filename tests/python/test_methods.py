@@ -5,7 +5,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ import unittest
 import numpy
 
 import simsgd
-from scenario import SMALL, SOURCES, TIMED
+from scenario import SMALL, SOURCES, TIMED, losses
 from simsgd import program
 
 STEPS = 12
@@ -314,25 +313,12 @@ class Roles(unittest.TestCase):
             simsgd.command("run", "-", "--python", path, "--json", input=simsgd.verbs.to_json(TIMED))
 
     def test_real_machines_take_the_same_file_and_learn_the_same(self):
-        measure = os.path.join(os.path.dirname(os.environ["SIMSGD"]), "simsgd-measure")
-        if not shutil.which("mpirun") or not os.path.exists(measure):
-            self.skipTest("no mpirun, or no simsgd-measure beside the program")
-        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "s.json")
-            with open(path, "w") as file:
-                json.dump({**SMALL, "stragglers": [], "compute": "emulated"}, file)
-            for example in ("local_sgd", "diloco", "gtopk"):  # which do not depend on who is first
-                words = ["run", path, "--json", "--python", os.path.join(SOURCES, "examples", "methods", example + ".py")]
-                if example == "gtopk":
-                    words += ["--set", "/algorithm/options/density=0.01"]
-                done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "4", measure, *words], env=environment,
-                                      capture_output=True, text=True)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                losses = [[row["train_loss"] for row in document["series"]["train"]]
-                          for document in (json.loads(done.stdout), json.loads(simsgd.command(*words)))]
-                self.assertEqual(len(losses[0]), STEPS)
-                self.assertEqual(losses[0], losses[1], example)
+        for example in ("local_sgd", "diloco", "gtopk"):  # which do not depend on who is first
+            with open(os.path.join(SOURCES, "examples", "methods", example + ".py"), encoding="utf-8") as file:
+                words = ["--set", "/algorithm/options/density=0.01"] if example == "gtopk" else []
+                real, simulated = losses(file.read(), "--set", f"/algorithm/function={example}", *words)
+            self.assertEqual(len(real), STEPS)
+            self.assertEqual(real, simulated, example)
 
     def test_an_operation_takes_6_microseconds_at_200_workers(self):
         def processor_s(steps):
@@ -343,9 +329,12 @@ class Roles(unittest.TestCase):
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         operations = 200 * 5 * 25
-        least = min((processor_s(11) - processor_s(1)) / 10 for _ in range(3))  # what other processes do to caches only adds
-        print(f"{1e6 * least / operations:.2f} us an operation", file=sys.stderr)
-        self.assertLess(least / operations, 6e-6)
+        for _ in range(3):  # what other processes do to caches only adds
+            operation_s = (processor_s(11) - processor_s(1)) / 10 / operations
+            print(f"{1e6 * operation_s:.2f} us an operation", file=sys.stderr)
+            if operation_s < 6e-6:
+                return
+        self.fail("an operation takes longer")
 
     def test_shards_are_the_model_and_learn_as_whole_replicas_do(self):
         ours = self.run_method(sharded, {**SMALL, "workload": {**SMALL["workload"], "micro_batches": 1}})

@@ -2,18 +2,14 @@
 
 import ast
 import glob
-import json
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 import unittest
 
 import numpy
 
 import simsgd
-from scenario import SMALL, SOURCES, TIMED
+from scenario import SMALL, SOURCES, TIMED, losses
 
 STEPS = 6
 GRAPH = {"/algorithm/graph": {"name": "ring"}}
@@ -545,40 +541,21 @@ class Roles(unittest.TestCase):
 
 
 class RealMachines(unittest.TestCase):
-    def losses(self, source, words=(), function=None, scenario=SMALL):
-        """Of a real run of 4 ranks, and of the simulation."""
-        measure = os.path.join(os.path.dirname(os.environ["SIMSGD"]), "simsgd-measure")
-        if not shutil.which("mpirun") or not os.path.exists(measure):
-            self.skipTest("no mpirun, or no simsgd-measure beside the program")
-        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        with tempfile.TemporaryDirectory() as folder:
-            path, method = os.path.join(folder, "s.json"), os.path.join(folder, "method.py")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump({**scenario, "stragglers": [], "compute": "emulated", "stop": {"steps": STEPS}}, file)
-            with open(method, "w", encoding="utf-8") as file:
-                file.write(source)
-            command = ["run", path, "--json", "--python", method, *words]
-            if function:
-                command += ["--set", f"/algorithm/function={json.dumps(function)}"]
-            done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "4", measure, *command], env=environment,
-                                  capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            documents = json.loads(done.stdout), json.loads(simsgd.command(*command))
-        return [[row["train_loss"] for row in document["series"]["train"]] for document in documents]
+    SHORT = {**SMALL, "stop": {"steps": STEPS}}
 
     def test_kfac_and_what_is_merged_on_the_way_learn_the_same(self):
         for method in (kfac, merges_by_a_tree):
-            real, simulated = self.losses(simsgd.method.source_of(method), function=method.__name__)
+            real, simulated = losses(simsgd.method.source_of(method), "--set", f"/algorithm/function={method.__name__}", scenario=self.SHORT)
             self.assertEqual(len(real), STEPS)
             self.assertEqual(real, simulated, method.__name__)
 
     def test_gradients_that_are_given_up_are_on_real_machines_too(self):
-        real, _ = self.losses(simsgd.method.source_of(gives_up), function="gives_up")
+        real, _ = losses(simsgd.method.source_of(gives_up), "--set", "/algorithm/function=gives_up", scenario=self.SHORT)
         self.assertEqual(len(real), STEPS)
 
     def test_wagma_runs_with_groups_that_wait_for_nobody(self):
         with open(os.path.join(SOURCES, "examples", "methods", "wagma.py"), encoding="utf-8") as file:
-            real, simulated = self.losses(file.read(), ["--set", "/algorithm/options/group_size=2", "--set", "/algorithm/options/period=3"],
-                                          function="wagma", scenario={**SMALL, "optimizer": {"name": "sgd", "learning_rate": 0.05}})
+            real, simulated = losses(file.read(), "--set", "/algorithm/options/group_size=2", "--set", "/algorithm/options/period=3",
+                                     "--set", "/algorithm/function=wagma", scenario={**self.SHORT, "optimizer": {"name": "sgd", "learning_rate": 0.05}})
         self.assertEqual(len(real), len(simulated))  # who is late there is not who is late here
         self.assertLess(real[-1], real[0])

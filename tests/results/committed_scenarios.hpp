@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "tests/cli/scratch.hpp"
+#include "analysis/runner.hpp"
+#include "scenarios/language/study.hpp"
 
 namespace simsgd::test {
 
@@ -20,15 +22,19 @@ inline std::vector<std::filesystem::path> committed_scenarios() {
   return all;
 }
 
-/// So many steps of it, or as many as bench/diloco.json needs for its exchange, without intervals; of a
-/// study, of its first point.
-inline cli::Outcome short_run(const cli::Scratch& scratch, const std::filesystem::path& path, int steps) {
+/// As `simsgd run --json` prints it, without its context.
+inline OrderedJson document_of(const Scenario& scenario) {
+  OrderedJson document = run_with_intervals(scenario, {}, {.draws = 0, .jobs = 1, .progress = {}}).document;
+  document.erase("context");
+  return document;
+}
+
+/// The document of so many steps, or as many as bench/diloco.json needs for its exchange, without intervals;
+/// of a study, of its first point.
+inline OrderedJson short_run(const std::filesystem::path& path, int steps) {
   if (path.filename() == "diloco.json") steps = 32;
-  const std::string text = contents(path);
-  const bool study =
-      text.find("\"axes\":") != std::string::npos || text.find("\"use\": \"studies/") != std::string::npos;
-  return scratch.simsgd("run " + path.string() + " --json --draws 0 --set /stop/steps=" +
-                        std::to_string(steps) + (study ? " --point 1" : ""));
+  return document_of(
+      load_numbered_point(path, 1, {.set = {{"/stop/steps", std::to_string(steps)}}, .seed = {}}).scenario);
 }
 
 }  // namespace simsgd::test

@@ -1,4 +1,4 @@
-// What the program gave before its machine was made general (issue 9) it gives today: the metrics of every
+// What a run gave before its machine was made general (issue 9) it gives today: the metrics of every
 // committed scenario (of a study, its first point) and of the small scenarios in recorded_runs.json are those
 // in recorded.json, to 1e-12 relative. A run may have metrics that were not recorded, and lacks none that
 // was. What moves on purpose is told here, in `kExceptions`, with its reason. SIMSGD_WRITE_RECORDED=1 writes
@@ -16,6 +16,8 @@
 #include "results/document.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "tests/results/committed_scenarios.hpp"
+#include "tests/scenarios/support.hpp"
+#include "tests/support/contents.hpp"
 #include "topologies/topology.hpp"
 
 namespace simsgd::test::results_recorded {
@@ -44,28 +46,20 @@ std::string source(const char* name) { return std::string(SIMSGD_SOURCE_DIR "/te
 
 Json read(const char* name) { return parse_json(contents(source(name)), name); }
 
-OrderedJson metrics_of(const cli::Outcome& outcome) {
-  CAPTURE(outcome.err);
-  REQUIRE(outcome.code == 0);
-  return OrderedJson::parse(outcome.out)["metrics"];
-}
-
 /// The metrics of every run, by its name.
 std::map<std::string, OrderedJson> run_all() {
-  const cli::Scratch scratch;
   std::map<std::string, OrderedJson> all;
   for (const std::filesystem::path& path : committed_scenarios()) {
     const std::string name = path.lexically_relative(SIMSGD_SOURCE_DIR).string();
     CAPTURE(name);
-    all[name] = metrics_of(short_run(scratch, path, kSteps));
+    all[name] = short_run(path, kSteps)["metrics"];
   }
   const Json small = read("recorded_runs.json");
   for (const auto& [name, patch] : small["runs"].items()) {
     CAPTURE(name);
     Json scenario = small["base"];
     scenario.merge_patch(patch);
-    scratch.write("s.json", scenario.dump());
-    all[name] = metrics_of(scratch.simsgd("run s.json --json"));
+    all[name] = document_of(load(scenario))["metrics"];
   }
   return all;
 }

@@ -9,19 +9,16 @@
 #include "scenarios/language/schema.hpp"
 #include "sim/base/explain.hpp"
 #include "tests/results/committed_scenarios.hpp"
+#include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::results_whole_documents {
 
 TEST_CASE("documents of committed scenarios hold every default, and their scenarios give them again") {
-  const cli::Scratch scratch;
   const std::vector<std::filesystem::path> all = committed_scenarios();
   REQUIRE(all.size() >= 35);
   for (const std::filesystem::path& path : all) {
     CAPTURE(path);
-    const cli::Outcome first = short_run(scratch, path, 2);
-    CAPTURE(first.err);
-    REQUIRE(first.code == 0);
-    const auto document = cli::without_context(first.out);
+    const OrderedJson document = short_run(path, 2);
     const Json scenario = Json::parse(document["scenario"].dump());
     for (const auto& section : resolved_schema()["properties"].items()) {
       CAPTURE(section.key());
@@ -32,11 +29,7 @@ TEST_CASE("documents of committed scenarios hold every default, and their scenar
       REQUIRE(scenario.contains(section.key()));
       CHECK(with_defaults(section.value(), scenario[section.key()]) == scenario[section.key()]);
     }
-    scratch.write("again.json", scenario.dump());
-    const cli::Outcome second = scratch.simsgd("run again.json --json --draws 0");
-    CAPTURE(second.err);
-    REQUIRE(second.code == 0);
-    CHECK(cli::without_context(second.out) == document);
+    CHECK(document_of(load(scenario)) == document);
   }
 }
 
