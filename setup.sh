@@ -116,9 +116,11 @@ case "${1:-}" in
     install_packages "${packages[@]}"
     mkdir -p build out
     (fetch_web) >build/web.log 2>&1 &  # what draws the page, beside the build
-    build simsgd simsgd_simgrid
+    build simsgd
     run
     draw_page $!
+    say "Building what calibrate, import, replay, explore, methods in Python and --simgrid need"
+    build simsgd_libraries
     ;;
   test)
     install_packages "${packages[@]}"
@@ -132,7 +134,7 @@ case "${1:-}" in
   python)
     install_packages "${packages[@]}" python3
     (fetch_web) || say "Without npm's Vega the wheel's simsgd report writes tables, and no page"
-    build simsgd
+    build simsgd simsgd_libraries simsgd_documents
     say "The wheel, for pip install:"
     python3 python/make_wheel.py build/release
     ;;

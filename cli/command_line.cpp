@@ -117,8 +117,9 @@ int run_verb(std::vector<std::string> words) {
       ->type_name("LIB.so");
   app.require_subcommand(1);
   ExitCode exit_code;
-  add_verbs(app, exit_code);
+  const bool helps = !words.empty() && words.front() == "help";
   words = without_help(std::move(words));
+  add_verbs(app, exit_code, helps || words.empty() ? "" : words.front());
   const std::pair<const CLI::App*, std::string> asked = verb_of(app, words);
   try {
     app.name("simsgd");

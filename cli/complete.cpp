@@ -14,13 +14,13 @@
 
 #include "analysis/questions/study_report.hpp"
 #include "cli/list.hpp"
+#include "cli/measurements_library.hpp"
 #include "cli/verbs.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/recording/metrics.hpp"
-#include "traces/import.hpp"
 
 namespace simsgd {
 
@@ -234,8 +234,7 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
     return {Kind::words, of_schedules([](const auto& each) { return each.info.name; })};
   if (name == "--fidelity") return {Kind::words, values_at("/network/fidelity")};
   if (command.name == "import") {
-    if (name == "--format")
-      return {Kind::words, names_of(import_formats(), [](const auto& each) { return each.info.name; })};
+    if (name == "--format") return {Kind::words, measurements_library().import_formats()};
     if (name == "--set") return {};
     if (option.positional || option.value == "FILE") return {Kind::files};
     if (name == "--map") return {Kind::json_files};

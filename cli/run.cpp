@@ -11,6 +11,7 @@
 
 #include "algorithms/python/method.hpp"
 #include "analysis/runner.hpp"
+#include "cli/measurements_library.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
@@ -21,7 +22,6 @@
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import.hpp"
 
 namespace simsgd {
 
@@ -59,19 +59,7 @@ Json workload_of(const std::string& path, const std::function<Json()>& own_batch
         return workload;
       }
   }
-  Imported recorded = import_files({path}, {});
-  if (recorded.workloads.size() == 1 && recorded.workloads.front().batch < 1) {
-    const std::string batch = own_batch().dump();
-    fmt::print(stderr, "note: {} does not say its batch; it is taken to be the scenario's, {}\n",
-               printable(path), batch);
-    ImportOptions told;
-    told.set["batch"] = batch;
-    recorded = import_files({path}, told);
-  }
-  if (recorded.workloads.size() != 1)
-    throw ConfigError({"--workload", "", "contains no network, or several", path,
-                       "Name a workload file, or a trace of one rank"});
-  return Json::parse(workload_file(recorded.workloads.front(), path));
+  return measurements_library().recorded_workload(path, own_batch);
 }
 
 void RunOnOptions::add_to(CLI::App& verb) {

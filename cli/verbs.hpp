@@ -42,8 +42,9 @@ struct InputError;
 /// exit code. `errors` gets what is wrong with the input too.
 int run_command_line(std::vector<std::string> words, std::vector<InputError>* errors = nullptr);
 
-/// All verbs, in the order of cli/CMakeLists.txt, which writes this: each NAME.cpp there has add_NAME.
-void add_verbs(CLI::App& app, ExitCode& exit_code);
+/// The verbs, in the order of cli/CMakeLists.txt, which writes this: each NAME.cpp there has add_NAME. Those
+/// that read measurements only where `asked` is not one of the others (measurements_library.hpp).
+void add_verbs(CLI::App& app, ExitCode& exit_code, const std::string& asked);
 
 /// What an option says, above 0, in SI; throws ConfigError with `problem` and `remedy`.
 double quantity_option(const std::string& option, const std::string& text, Dimension dimension,

@@ -43,13 +43,24 @@ ${calls}  });
   target_sources(${target} PRIVATE ${table})
 endfunction()
 
-# simsgd_opens_libraries(TARGET): the program loads training methods from libraries (algorithms/plugin_library.hpp),
-# which call ours: all of core, and of what methods share, is linked and exported.
+# simsgd_opens_libraries(TARGET PART...): the program opens libraries, of training methods (algorithms/plugin_library.hpp)
+# and of ours, which call these parts of it: they are linked and exported whole.
 function(simsgd_opens_libraries target)
-  target_link_options(${target} PRIVATE
-    "LINKER:--whole-archive,$<TARGET_FILE:simsgd_algorithms>,$<TARGET_FILE:simsgd_core>,--no-whole-archive"
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_FILE:simsgd_\\1>" OUTPUT_VARIABLE parts)
+  string(JOIN "," parts ${parts})
+  target_link_options(${target} PRIVATE "LINKER:--whole-archive,${parts},--no-whole-archive"
     "LINKER:--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/exported.txt")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exported.txt)
+endfunction()
+
+# simsgd_own_library(TARGET): a library of ours that the program opens where a command needs it (sim/base/this_program.hpp).
+# Nothing of it but its one function is seen; what it calls of ours is the program's.
+add_custom_target(simsgd_libraries)
+function(simsgd_own_library target)
+  set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  install(TARGETS ${target} LIBRARY DESTINATION lib/simsgd)
+  add_dependencies(simsgd_libraries ${target})
 endfunction()
 
 # The header package: what a library of training methods is built with, by `find_package(simsgd)`.

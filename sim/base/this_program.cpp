@@ -17,8 +17,9 @@ void* function_of_own_library(const std::string& library, const char* name) {
     if (found == nullptr) throw RunError(fmt::format("{} cannot be opened: {}", library, dlerror()));
     return found;
   }
-  throw RunError(
-      fmt::format("{} is neither beside the program nor in ../lib/simsgd. Install SimSGD anew.", library));
+  throw RunError(fmt::format(
+      "{} is neither beside the program nor in ../lib/simsgd. In a clone ./setup.sh build makes it; else install SimSGD anew.",
+      library));
 }
 
 }  // namespace simsgd

@@ -82,6 +82,22 @@ TEST_CASE("usage errors exit with 2, help and version with 0") {
   }
 }
 
+TEST_CASE("a program without the libraries that it opens does all else, and says which one a command needs") {
+  const Scratch scratch;
+  fs::copy_file(SIMSGD_BINARY_DIR "/simsgd", scratch.path() / "simsgd");
+  scratch.write("s.json", kScenario);
+  scratch.write("trace.json", "[]");
+  const auto alone = [&](const std::string& words) { return scratch.simsgd(words, "./simsgd"); };
+  CHECK(alone("list algorithms").code == 0);
+  CHECK(alone("--help").out.find("Not built yet: ./setup.sh build") != std::string::npos);
+  for (const char* words : {"calibrate nccl.log", "import x.log", "run s.json --workload trace.json"}) {
+    CAPTURE(words);
+    const Outcome outcome = alone(words);
+    CHECK(outcome.code == 1);
+    CHECK(outcome.err.find("./setup.sh build") != std::string::npos);
+  }
+}
+
 TEST_CASE("a bandwidth whose unit was forgotten runs, and a note says so") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);

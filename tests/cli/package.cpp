@@ -98,7 +98,8 @@ TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
        {"share/man/man1/simsgd.1", "share/bash-completion/completions/simsgd",
         "share/zsh/vendor-completions/_simsgd", "share/simsgd/schemas/scenario.schema.json",
         "share/doc/simsgd/reference.md", "share/doc/simsgd/LICENSE", "lib/simsgd/libsimsgd_ceres.so",
-        "lib/simsgd/libsimsgd_http.so"}) {
+        "lib/simsgd/libsimsgd_http.so", "lib/simsgd/libsimsgd_measurements.so",
+        "lib/simsgd/libsimsgd_python.so"}) {
     CAPTURE(file);
     CHECK(fs::is_regular_file(unpacked.prefix() / file));
   }

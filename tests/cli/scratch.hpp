@@ -23,9 +23,10 @@ class Scratch : public TemporaryFolder {
   const std::filesystem::path& path() const { return root(); }
 
   // Runs `simsgd arguments` in this directory.
-  Outcome simsgd(const std::string& arguments) const {
-    const std::string command = "cd " + root().string() + " && " SIMSGD_BINARY_DIR "/simsgd " + arguments +
-                                " > stdout.txt 2> stderr.txt";
+  Outcome simsgd(const std::string& arguments,
+                 const std::string& program = SIMSGD_BINARY_DIR "/simsgd") const {
+    const std::string command =
+        "cd " + root().string() + " && " + program + " " + arguments + " > stdout.txt 2> stderr.txt";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(root() / "stdout.txt"),
             contents(root() / "stderr.txt")};
