@@ -38,7 +38,7 @@ void append_products(const Matrix<T>& columns, T scale, std::vector<T>& packed) 
     if (begin > 0)
       panel.topLeftCorner(begin, size).noalias() = scale * (columns.topRows(begin) * own.transpose());
     auto corner = panel.block(begin, 0, size, size);
-    corner.template triangularView<Eigen::Upper>().setZero();
+    corner.setZero();
     corner.template selfadjointView<Eigen::Upper>().rankUpdate(own, scale);
     for (Eigen::Index j = 0; j < size; ++j) {
       const T* column = panel.col(j).data();
