@@ -8,9 +8,9 @@
 namespace simsgd {
 
 const MeasurementsLibrary& measurements_library() {
-  using Opened = const MeasurementsLibrary& (*)();
-  static const MeasurementsLibrary& library =
-      reinterpret_cast<Opened>(function_of_own_library("libsimsgd_measurements.so", "simsgd_measurements"))();
+  using Opened = const MeasurementsLibrary* (*)();
+  static const MeasurementsLibrary& library = *reinterpret_cast<Opened>(
+      function_of_own_library("libsimsgd_measurements.so", "simsgd_measurements"))();
   return library;
 }
 

@@ -41,8 +41,8 @@ std::vector<std::string> names_of_import_formats() {
 
 }  // namespace simsgd
 
-extern "C" __attribute__((visibility("default"))) const simsgd::MeasurementsLibrary& simsgd_measurements() {
+extern "C" __attribute__((visibility("default"))) const simsgd::MeasurementsLibrary* simsgd_measurements() {
   static const simsgd::MeasurementsLibrary library = {simsgd::add_measurement_verb, simsgd::recorded_workload,
                                                       simsgd::names_of_import_formats};
-  return library;
+  return &library;
 }
