@@ -120,7 +120,7 @@ case "${1:-}" in
     run
     draw_page $!
     say "Building what calibrate, import, replay, explore, methods in Python and --simgrid need"
-    build simsgd_libraries
+    build simsgd_libraries simsgd_documents
     ;;
   test)
     install_packages "${packages[@]}"
