@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include <sstream>
 
 #include "analysis/runs/results.hpp"
-#include "analysis/runs/spool.hpp"
 #include "analysis/runs/store.hpp"
 #include "analysis/runs/sweep_points.hpp"
 #include "tests/analysis/support.hpp"
@@ -93,10 +91,6 @@ TEST_CASE("every point of a study is examined, and an error that several have is
 }
 
 TEST_CASE("devices, clusters and workloads are examined by their own schemas") {
-  CHECK(check_file(kScenarios + "devices/v100.json", {}, {}) == "a device");
-  CHECK(check_file(kScenarios + "clusters/infiniband-100g.json", {}, {}) == "a cluster");
-  CHECK(check_file(kScenarios + "workloads/resnet50.json", {}, {}) == "a workload");
-  CHECK(check_file(kScenarios + "quickstart.json", {}, {}) == "a study of 2 points");
   const Folder folder;
   folder.write_json("d.json",
                     {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memroy", "1 GB"}, {"launch", -1}});
@@ -138,12 +132,6 @@ TEST_CASE("what would never end, or does not fit, is refused") {
   CHECK(
       refusal("/seed", 1, much) ==
       "s.json:/learner/data: has 1.0001e+14 numbers, samples times features. Use at most 2.14748e+09 in all.");
-  const Folder folder;
-  Json seeds = small_scenario();
-  seeds["seeds"] = 1000000000;
-  folder.write_json("s.json", seeds);
-  CHECK(checked(folder, "s.json") ==
-        "s.json:/seeds: is out of range. Found: 1000000000. Write a whole number from 1 to 100000.");
 }
 
 // Sweeps where nothing can be written, or where something else lies: a sentence, the exit code, and nothing
@@ -181,11 +169,6 @@ TEST_CASE("a file system that takes no locks is named at once; no other program 
   system->xSetSystemCall(system, "fcntl", nullptr);
   CAPTURE(store);
   CHECK(store.find(said) != std::string::npos);
-  // Of a shard's file flock(2) fails; here for want of a file.
-  CHECK(
-      refusal_of<std::exception>([&] { (void)locks(-1, LOCK_EX, file); }) ==
-      file +
-          " cannot be locked (Bad file descriptor): its file system takes no locks. Choose another place for -o");
 }
 
 TEST_CASE("a full disk ends the sweep with a sentence; with room again it goes on to the same bytes") {
@@ -270,37 +253,6 @@ TEST_CASE("an empty file becomes a store; anything else stays as it is") {
     CHECK(contents(foreign) == text);
     CHECK_THROWS_AS(merge_stores({empty, foreign}, folder.path("merged.db")), ConfigError);
     CHECK(!std::filesystem::exists(folder.path("merged.db")));
-  }
-}
-
-TEST_CASE("where all points fail there are sentences, exit code 3, and a store that can be read") {
-  const Folder folder;
-  Json scenario = small_study({2, 3, 4});
-  scenario["stop"]["steps"] = 1000000000;
-  const std::string study = folder.write_json("s.json", scenario), database = folder.path("r.db");
-  const Ended ended = run_simsgd({"sweep", "run", study, "-o", database, "--timeout", "0.2"});
-  CHECK(ended.code == 3);
-  CHECK(ended.err.find("cluster/workers=4: The process took longer than 0.2 s.") != std::string::npos);
-  const StoredResults results(database);
-  for (const ResultPoint& point : results.studies().at(0).points) {
-    CHECK(point.status == RunStatus::timeout);
-    CHECK(point.error == "The process took longer than 0.2 s.");
-    CHECK(point.metrics.empty());
-    CHECK(results.workers(point.key).empty());
-    CHECK(results.scenario(point.key)["cluster"]["workers"] == point.coordinates.at(0).value);
-  }
-  CHECK(exported(database).find("\"status\":\"timeout\"") != std::string::npos);
-}
-
-TEST_CASE("2^31 seeds are refused before memory is spent") {
-  const Folder folder;
-  Json scenario = small_study({1, 2});
-  scenario["seeds"] = std::int64_t{1} << 31;
-  const std::string study = folder.write_json("s.json", scenario);
-  for (const char* verb : {"run", "plan"}) {
-    const Ended ended = run_simsgd({"sweep", verb, study});
-    CHECK(ended.code == 2);
-    CHECK(ended.err.find("2147483648") != std::string::npos);
   }
 }
 

@@ -122,30 +122,6 @@ TEST_CASE("the same bytes for two jobs, for whole documents, and for shards merg
   CHECK(exported(folder.path("cut.db")) == expected);
 }
 
-TEST_CASE("a study over islands in two sites has the same bytes for one, two and three jobs") {
-  const Folder folder;
-  Json study = small_study({4, 8});
-  study["cluster"]["gpus_per_node"] = 2;
-  study["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}};
-  study["cluster"]["island"] = {{"gpus", 1}};
-  study["cluster"]["topology"] = {{"name", "sites"},
-                                  {"sites", Json::array({{{"name", "a"}}, {{"name", "b"}}})},
-                                  {"bandwidth", "100 Mbps"},
-                                  {"latency", "10 ms"}};
-  study["axes"].push_back({{"pointer", "/cluster/island/gpus"}, {"values", {1, 2}}});
-  study["axes"].push_back({{"pointer", "/cluster/island/inside"}, {"values", {"data_parallel", "sharded"}}});
-  study["seeds"] = 2;
-  const std::string file = folder.write_json("islands.json", study), expected = reference(folder, file);
-  CHECK(expected.find("\"status\":\"ok\"") != std::string::npos);
-  CHECK(expected.find("failed") == std::string::npos);
-  for (const char* jobs : {"2", "3"}) {
-    CAPTURE(jobs);
-    const std::string database = folder.path(fmt::format("{}.db", jobs));
-    REQUIRE(run_simsgd(sweep(file, database, {"--jobs", jobs})).code == 0);
-    CHECK(exported(database) == expected);
-  }
-}
-
 TEST_CASE("killed at ten random moments, and begun again each time: the same bytes") {
   const Folder folder;
   const std::string study = write_study(folder), expected = reference(folder, study);

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <regex>
 
+#include "analysis/runs/results.hpp"
 #include "analysis/runs/store.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "tests/analysis/support.hpp"
@@ -28,18 +29,6 @@ RunOutcome quick(const Scenario& scenario, const SimulationOptions&) { return ma
 RunOutcome never(const Scenario&, const SimulationOptions&) { throw RunError("It was run again."); }
 
 }  // namespace
-
-TEST_CASE("results come in the study's order, however many run at a time") {
-  const Folder folder;
-  const Study study = load_study(folder.write_json("s.json", small_study({1, 2, 3, 4, 5})));
-  for (const int jobs : {1, 3, 8}) {
-    CAPTURE(jobs);
-    SweepSettings settings;
-    settings.jobs = jobs;
-    settings.run = quick;
-    CHECK(throughputs(sweep_results(study, settings)) == std::vector<double>{1, 2, 3, 4, 5});
-  }
-}
 
 TEST_CASE("while many seeds are loaded and examined the sweep says how many are, before the first one runs") {
   const Folder folder;
@@ -231,10 +220,9 @@ Json learning_study() {
 
 }  // namespace
 
-TEST_CASE("the same documents for any --jobs and --threads, stored or not, in parts or whole") {
+TEST_CASE("the same documents for any --jobs and --threads") {
   const Folder folder;
   const std::string study = folder.write_json("s.json", learning_study());
-  const std::string database = folder.path("r.db");
   const Ended one = run_simsgd({"sweep", "run", study, "--json", "--jobs", "1", "--threads", "1"});
   CAPTURE(one.err);
   REQUIRE(one.code == 0);
@@ -242,12 +230,6 @@ TEST_CASE("the same documents for any --jobs and --threads, stored or not, in pa
   CHECK(documents.size() == 4);
   CHECK(without_context(run_simsgd({"sweep", "run", study, "--json", "--jobs", "2", "--threads", "2"}).out) ==
         documents);
-  for (const char* shard : {"1/2", "2/2"})
-    CHECK(without_context(run_simsgd({"sweep", "run", study, "--json", "-o", database, "--shard", shard}).out)
-              .size() == 2);
-  const Ended merged = run_simsgd({"sweep", "run", study, "--json", "-o", database});
-  CHECK(without_context(merged.out) == documents);
-  CHECK(merged.err == "4 of 4 points are already in " + database + " (--force runs them again).\n");
 }
 
 TEST_CASE("failed points give exit code 3, a sentence, and a line with the error") {
@@ -255,18 +237,25 @@ TEST_CASE("failed points give exit code 3, a sentence, and a line with the error
   Json scenario = small_study({2});
   // The second point would take hours.
   scenario["axes"] = {{{"pointer", "/stop/steps"}, {"values", {10, 2000000000}}}};
-  const std::string study = folder.write_json("s.json", scenario);
-  const Ended table = run_simsgd({"sweep", "run", study, "--timeout", "2"});
+  const std::string study = folder.write_json("s.json", scenario), database = folder.path("r.db");
+  const Ended table = run_simsgd({"sweep", "run", study, "-o", database, "--timeout", "0.5"});
   CHECK(table.code == 3);
-  CHECK(table.err.ends_with("stop/steps=2000000000: The process took longer than 2 s.\n"));
+  CHECK(table.err.ends_with("stop/steps=2000000000: The process took longer than 0.5 s.\n"));
   CHECK(table.out.find("failed") != std::string::npos);
-  const Ended lines = run_simsgd({"sweep", "run", study, "--timeout", "2", "--json"});
+  const StoredResults results(database);
+  const ResultPoint& kept = results.studies().at(0).points.at(1);
+  CHECK(kept.status == RunStatus::timeout);
+  CHECK(kept.error == "The process took longer than 0.5 s.");
+  CHECK(kept.metrics.empty());
+  CHECK(results.workers(kept.key).empty());
+  CHECK(results.scenario(kept.key)["stop"]["steps"] == kept.coordinates.at(0).value);
+  const Ended lines = run_simsgd({"sweep", "run", study, "--timeout", "0.5", "--json"});
   CHECK(lines.code == 3);
   const std::vector<std::string> documents = without_context(lines.out);
   REQUIRE(documents.size() == 2);
   const Json failed = Json::parse(documents[1]);
   CHECK(failed["status"] == "timeout");
-  CHECK(failed["error"] == "The process took longer than 2 s.");
+  CHECK(failed["error"] == kept.error);
   CHECK(failed["scenario"]["stop"]["steps"] == 2000000000);
 }
 

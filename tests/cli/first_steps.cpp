@@ -147,17 +147,6 @@ TEST_CASE("SimGrid keeps the time as the program does") {
   }
 }
 
-TEST_CASE("the breakdown of each worker and of the mean step sums to its time") {
-  const Scratch scratch;
-  scratch.write("s.json", kScenario);
-  const Json document = Json::parse(scratch.simsgd("run s.json --json").out);
-  double sum = 0;
-  for (const char* part : {"compute_s", "straggle_s", "selection_s", "factor_s", "inverse_s", "host_s",
-                           "communication_exposed_s", "wait_s"})
-    sum += document["metrics"][part].get<double>();
-  CHECK(sum == doctest::Approx(document["metrics"]["iteration_time_mean_s"].get<double>()).epsilon(1e-12));
-}
-
 TEST_CASE("-o writes the document, the curves and a timeline that is JSON, within its bound") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);

@@ -4,10 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,17 +40,6 @@ TEST_CASE("a document has these keys in this order") {
   CHECK(document["schema_version"] == 1);
   CHECK(document["context"]["version"] == "1.2.3");
   CHECK(document["clock"] == "simulated");
-}
-
-TEST_CASE("a document survives being written and read, to the last bit") {
-  RunRecord record = example_record();
-  record.series[0].time_s = 0.1 + 0.2;
-  record.workers[0].activity_s[0] = 1.0 / 3;
-  const auto document = document_of(record);
-  const auto again = nlohmann::ordered_json::parse(document.dump());
-  CHECK(again == document);
-  CHECK(again.dump() == document.dump());
-  CHECK(again["series"]["train"][0]["time_s"].get<double>() == 0.1 + 0.2);
 }
 
 TEST_CASE("the scenario in a document is a scenario file") {
@@ -327,42 +313,6 @@ TEST_CASE("staleness, events and metrics of plug-ins") {
   CHECK(values.at("events") == 1234);
   CHECK(values.at("simulated_time_s") == 3);
   CHECK(values.at("groups_formed") == 5);
-}
-
-// What comes out of a run must not depend on who ran it.
-
-namespace fs = std::filesystem;
-
-namespace {
-
-// Lines of the folder's sources that include what the expression matches.
-std::vector<std::string> includes(const std::string& folder, const std::string& what) {
-  const std::regex include(R"(#\s*include\s*")" + what);
-  std::vector<std::string> found;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(SIMSGD_SOURCE_DIR "/" + folder)) {
-    const std::string extension = entry.path().extension().string();
-    if (extension != ".cpp" && extension != ".hpp") continue;
-    std::ifstream file(entry.path());
-    for (std::string line; std::getline(file, line);)
-      if (std::regex_search(line, include)) found.push_back(entry.path().filename().string() + ": " + line);
-  }
-  return found;
-}
-
-}  // namespace
-
-TEST_CASE("results/ includes neither the engine nor anything above it") {
-  CHECK(includes("results", "(sim/engine|analysis|cli|measure|bench)/") == std::vector<std::string>{});
-  CHECK(includes("results", "results/").size() > 10);
-}
-
-TEST_CASE("sim/ and scenarios/ do not know what becomes of a record") {
-  for (const char* folder : {"sim", "scenarios"})
-    CHECK(includes(folder, "(results|analysis|cli|measure|bench)/") == std::vector<std::string>{});
-}
-
-TEST_CASE("a real run includes neither the engine nor analysis/") {
-  CHECK(includes("measure", "(sim/engine|analysis|cli|bench)/") == std::vector<std::string>{});
 }
 
 }  // namespace simsgd::test::results_document

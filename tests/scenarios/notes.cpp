@@ -267,17 +267,6 @@ TEST_CASE("whole numbers may be written with a point or an exponent") {
   CHECK(job_of(scenario).stop.steps == 2000);
 }
 
-TEST_CASE("loading a resolved scenario gives the same scenario") {
-  Json scenario = small_scenario();
-  scenario["learner"] = small_learner();
-  scenario["stragglers"] = {{{"name", "lognormal"}, {"mean", "1 ms"}, {"sigma", 0.5}}};
-  scenario["optimizer"] = {{"name", "sgd"}, {"schedule", {{"name", "cosine"}, {"warmup_steps", 5}}}};
-  scenario["network"] = {{"jitter", {{"name", "exponential"}, {"mean", "1 us"}}}};
-  scenario["expected"] = {{{"metric", "compute_s"}, {"value", 1}, {"tolerance", 0.1}, {"source", "a test"}}};
-  const Json once = load(scenario).resolved;
-  CHECK(load(once).resolved.dump() == once.dump());
-}
-
 TEST_CASE("expectations are kept where their conditions hold") {
   Json scenario = small_scenario();
   const auto expectation = [](double value, const Json& when) {

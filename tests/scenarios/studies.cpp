@@ -103,14 +103,6 @@ TEST_CASE("the command line changes every point, and may change the axes") {
   CHECK(load_point(study, study.points[0]).resolved["stop"]["steps"] == 99);
 }
 
-TEST_CASE("the same study gives the same points") {
-  const Folder folder;
-  const std::vector<Json> axes = {axis("/cluster/workers", {2, 3})};
-  const Study a = study_of(folder, axes), b = study_of(folder, axes);
-  for (std::size_t i = 0; i < a.points.size(); ++i)
-    CHECK(load_point(a, a.points[i]).resolved.dump() == load_point(b, b.points[i]).resolved.dump());
-}
-
 TEST_CASE("an exclude without axes is refused by each way to its points, the study without its axes too") {
   const Folder folder;
   Json scenario = small_scenario();
