@@ -139,7 +139,7 @@ def page(build, which):
         "Written by `bench/peers.py`, all in one run: CPU seconds, the best of each benchmark's repetitions. A bare",
         "program (beside each benchmark) computes the same times, which are compared to 1e-9, or the same training, and",
         "nothing else: no scenario, no ledger, no document. A sweep stands beside simulating its jobs in a loop.",
-        "Memory is that of the process, with what the benchmarks before it left.",
+        "Memory is that of the process.",
         f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.0f} at the end, so what others ran is in the times.",
         "",
         "| what | CPU | limit | over a program that does nothing else |",
