@@ -118,8 +118,7 @@ std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, co
         "Computing takes as long as it takes on this machine; speeds of nodes and compute factors are not applied.");
   if (job.learner && job.network.precision != Precision::fp32)
     note("Values are rounded to the scenario's precision, and travel in fp32.");
-  if (job.learner && job.network.codec)
-    note("Values are what the scenario's codec gives, and travel in fp32.");
+  if (job.learner && job.coding().codec) note("Values are what the codec gives, and travel in fp32.");
   if (!job.stragglers.empty()) note("Workers sleep for the delays of stragglers.");
   return notes;
 }

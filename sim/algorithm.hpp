@@ -36,6 +36,7 @@ std::vector<MemoryPart> replica_memory_and(const MemoryContext& context, std::ve
 double total_bytes(const std::vector<MemoryPart>& parts);
 
 class Worker;
+struct Coding;
 
 /// Settings are fixed at construction; all state of a run lives on the stack of `run` and in the worker. One
 /// object is run by every rank, so `run` is const.
@@ -48,7 +49,9 @@ class Algorithm {
   virtual bool needs_others() const { return true; }
   /// Replicas are shards of the model, in order of rank (Replica::keep_shard), instead of models.
   virtual bool shards() const { return false; }
-  /// What training by it needs of a GPU.
+  /// How its gradients and models travel, where that is part of the method; null: as the scenario says.
+  virtual const Coding* coding() const { return nullptr; }
+  /// What training by it needs of a GPU, beside what coding takes.
   virtual std::vector<MemoryPart> memory(const MemoryContext& context) const {
     return replica_memory(context);
   }

@@ -29,8 +29,7 @@ enum class Precision : std::uint8_t { fp32, fp16, bf16 };
 struct NetworkSettings {
   Fidelity fidelity = Fidelity::automatic;
   Precision precision = Precision::fp32;
-  MadeCodec codec;             ///< of gradients and models; null: they travel in `precision`
-  bool error_feedback = true;  ///< with a codec
+  Coding coding;  ///< without a codec all travels in `precision`
   /// How the library does each operation; without one by its default schedule. docs/model.md, "Schedules".
   CollectivePolicies collectives;
   /// Extra latency of each message, seconds; keyed by sender, so independent of fidelity and order.
@@ -103,6 +102,11 @@ struct Job {
   std::vector<Note> notes;  ///< on the scenario, known before the run
 
   int workers() const { return cluster.workers(); }
+  /// The algorithm's own, or the network's.
+  const Coding& coding() const {
+    const Coding* own = algorithm ? algorithm->coding() : nullptr;
+    return own ? *own : network.coding;
+  }
 };
 
 }  // namespace simsgd

@@ -19,8 +19,9 @@ Worker::~Worker() = default;
 
 void Worker::compose(const Roles& roles) {
   roles_ = roles;
-  if (!job_.network.codec && job_.network.precision == Precision::fp32) return;
-  coder_ = std::make_unique<MessageCoder>(job_, rank_, executor_, roles.replica->parameters());
+  if (!job_.coding().codec && job_.network.precision == Precision::fp32) return;
+  coder_ =
+      std::make_unique<MessageCoder>(job_, rank_, executor_, *roles.compute, roles.replica->parameters());
   roles.messages->code_by(coder_.get());
   roles.collectives->code_by(coder_.get());
   if (roles.background) roles.background->code_by(coder_.get());

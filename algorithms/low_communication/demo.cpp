@@ -1,5 +1,5 @@
 // DeMo: every worker keeps a momentum of its own, and sends only its fastest parts: the largest coefficients
-// of its cosine transform. What was sent leaves the momentum.
+// of its cosine transform. What was sent leaves the momentum, which is error feedback that keeps a share.
 //   m_i <- beta m_i + g_i;  c_i = C(m_i);  m_i <- m_i - c_i;  x <- x - eta U(sign(mean_j c_j))
 // C: the codec dct_topk. U: the optimizer of the scenario; the paper's is plain SGD (momentum 0). Peng,
 // Quesnelle, Kingma, "DeMo: Decoupled Momentum Optimization", 2024, arXiv:2411.19870, Algorithm 1; beta 0.999
@@ -8,7 +8,6 @@
 // others wait.
 #include <nlohmann/json.hpp>
 
-#include "algorithms/coded_mean.hpp"
 #include "algorithms/plugin.hpp"
 
 namespace simsgd::algorithms {
@@ -33,34 +32,21 @@ Tensor signs_of(Executor& executor, const Tensor& values) {
   });
 }
 
-class Demo final : public Algorithm {
+class Demo final : public LockstepAlgorithm {
  public:
-  Demo(const DemoOptions& options, const AlgorithmContext& context)
-      : decay_(options.decay), mean_(options.codec.json(), context) {}
+  explicit Demo(Coding coding) : coding_(std::move(coding)) {}
 
   void run(Worker& worker) const override {
-    Executor& executor = worker.executor();
-    Tensor momentum;
     while (worker.next_step()) {
-      const Tensor sum = with_error(executor, worker.compute().gradient(), momentum, decay_);
-      const CodedMean::Result result = mean_.run(worker, sum, Traffic::gradient);
-      if (sum) momentum = linear_combination(executor, {1.0, -1.0}, {sum, result.sent});
-      worker.replica().apply(signs_of(executor, result.mean));
+      const Tensor mean = mean_over_all(worker, worker.compute().gradient(), Traffic::gradient);
+      worker.replica().apply(signs_of(worker.executor(), mean));
     }
   }
-  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
-    return replica_memory_and(
-        context, {{"momentum", context.vector_bytes()}, {"coded parts of it", mean_.message_bytes()}});
-  }
+  const Coding* coding() const override { return &coding_; }
 
  private:
-  double decay_;
-  CodedMean mean_;
+  Coding coding_;
 };
-
-MadeAlgorithm make_demo(const DemoOptions& options, const AlgorithmContext& context) {
-  return std::make_unique<Demo>(options, context);
-}
 
 }  // namespace
 
@@ -73,7 +59,9 @@ std::vector<AlgorithmPlugin> demo() {
        {.sends = {Traffic::gradient},
         .activities = {Activity::selection},
         .codecs = AlgorithmUses::Codecs::own},
-       make_demo}};
+       +[](const DemoOptions& options, const AlgorithmContext&) -> MadeAlgorithm {
+         return std::make_unique<Demo>(Coding{make_codec(options.codec.json()), options.decay});
+       }}};
 }
 
 }  // namespace simsgd::algorithms

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/coded_mean.hpp"
 #include "algorithms/plugin.hpp"
 #include "sim/base/errors.hpp"
 
@@ -77,86 +76,58 @@ Tensor mean_of_parts(Executor& executor, const Tensor& parts, int workers) {
 class OnebitAdam final : public Algorithm {
  public:
   OnebitAdam(const OnebitAdamOptions& options, const AlgorithmContext& context)
-      : options_(options), coded_(options.codec.json(), context) {
-    if (coded_.codec()->sparse())
+      : options_(options), coding_{make_codec(options.codec.json())} {
+    if (coding_.codec->sparse())
       reject("codec", "is sparse, and the first moment is sent in full", "Use a dense codec, such as sign");
-    const double n = context.workload->parameters(), part = n / context.workers;
-    part_bytes_ = coded_.codec()->bits(part) / 8;
     note_kernel(context, DeviceKernel::vector_pass);
-    note_kernel(context, DeviceKernel::quantise);
-    if (context.cluster == nullptr) return;
-    const Device& device = context.cluster->device;
     // Of each number: g, m and v are read, m, v and the direction written.
-    adam_s_ = vector_pass_s(device, {.read = 12 * n, .written = 12 * n});
-    // p and e are read, e written, beside the codec's own pass.
-    encode_s_ = quantise_s(device, {.numbers = n, .bits = 8 * coded_.message_bytes() / n}) +
-                vector_pass_s(device, {.read = 8 * n, .written = 4 * n});
-    serve_s_ = vector_pass_s(device, {.read = coded_.message_bytes(), .written = 4 * part}) +
-               quantise_s(device, {.numbers = part, .bits = 8 * part_bytes_ / part});
-    decode_s_ = vector_pass_s(device, {.read = coded_.message_bytes(), .written = 4 * n});
+    const double bytes = 3 * kBytesPerNumber * context.workload->parameters();
+    if (context.cluster != nullptr)
+      adam_s_ = vector_pass_s(context.cluster->device, {.read = bytes, .written = bytes});
   }
 
   void run(Worker& worker) const override {
     Executor& executor = worker.executor();
     Tensor first, second;
-    Errors errors;
     while (worker.next_step()) {
       const Tensor gradient = worker.compute().gradient();
       if (worker.step() <= options_.warmup_steps) {
-        const Tensor mean = mean_over_all(worker, gradient, Traffic::gradient);
+        const Tensor mean = mean_over_all(worker, gradient, Traffic::gradient, {.exact = SIZE_MAX});
         first = moment_of(executor, options_.beta1, first, mean, false);
         second = moment_of(executor, options_.beta2, second, mean, true);
       } else {
-        first = agreed(worker, moment_of(executor, options_.beta1, first, gradient, false), errors);
+        first = agreed(worker, moment_of(executor, options_.beta1, first, gradient, false));
       }
-      spend(worker, adam_s_, "moments");
+      if (adam_s_ > 0)
+        worker.compute().spend(Activity::compute, adam_s_ * worker.compute().slower(), "moments");
       worker.replica().apply(direction_of(executor, first, second, options_.epsilon));
     }
   }
+  const Coding* coding() const override { return &coding_; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
-    return replica_memory_and(context,
-                              {{"moments and errors", context.vector_bytes() * (3 + 1.0 / context.workers)},
-                               {"coded first moment", 2 * coded_.message_bytes()}});
+    return replica_memory_and(
+        context,
+        {{"moments and error of the served part", context.vector_bytes() * (2 + 1.0 / context.workers)},
+         {"gathered first moment", coding_.codec->bits(context.workload.parameters()) / 8}});
   }
 
  private:
-  struct Errors {
-    Tensor own, served;  // e_i, and f of this worker's part
-  };
-
   /// The mean of all workers' first moments, as it arrives.
-  Tensor agreed(Worker& worker, const Tensor& moment, Errors& errors) const {
+  static Tensor agreed(Worker& worker, const Tensor& moment) {
     AllToAll ballots;
-    ballots.bytes = coded_.message_bytes();
-    ballots.contribution = sent(worker, moment, errors.own, static_cast<std::uint32_t>(worker.rank()));
-    spend(worker, encode_s_, "encode");
+    ballots.bytes = worker.workload().model_bytes();
+    ballots.contribution = moment;
     const Tensor parts = worker.collectives().run(std::move(ballots));
     AllGather all;
-    all.bytes = part_bytes_ * worker.size();
-    all.contribution = sent(worker, mean_of_parts(worker.executor(), parts, worker.size()), errors.served,
-                            static_cast<std::uint32_t>(worker.size() + worker.rank()));
-    spend(worker, serve_s_, "serve");
+    all.bytes = worker.workload().model_bytes();
+    all.contribution = mean_of_parts(worker.executor(), parts, worker.size());
     const std::vector<Tensor> means = worker.collectives().run(std::move(all));
-    spend(worker, decode_s_, "decode");
     return moment ? concatenate(worker.executor(), means) : Tensor();
-  }
-  /// What others get of `values` and the error before, which becomes the new one.
-  Tensor sent(Worker& worker, const Tensor& values, Tensor& error, std::uint32_t draws) const {
-    if (!values) return {};
-    const Tensor sum = with_error(worker.executor(), values, error);
-    const Tensor arrives = transmitted(worker.executor(), coded_.codec(), sum,
-                                       Stream({worker.seed(), Purpose::algorithm, draws, worker.step()}));
-    error = linear_combination(worker.executor(), {1.0, -1.0}, {sum, arrives});
-    return arrives;
-  }
-  static void spend(Worker& worker, double seconds, const char* label) {
-    if (seconds > 0) worker.compute().spend(Activity::compute, seconds * worker.compute().slower(), label);
   }
 
   OnebitAdamOptions options_;
-  CodedMean coded_;  // for its codec, and the bytes of a message
-  double part_bytes_ = 0;
-  double adam_s_ = 0, encode_s_ = 0, serve_s_ = 0, decode_s_ = 0;
+  Coding coding_;
+  double adam_s_ = 0;
 };
 
 MadeAlgorithm make_onebit_adam(const OnebitAdamOptions& options, const AlgorithmContext& context) {

@@ -9,7 +9,6 @@
 // it lost; others wait.
 #include <nlohmann/json.hpp>
 
-#include "algorithms/coded_mean.hpp"
 #include "algorithms/plugin.hpp"
 
 namespace simsgd::algorithms {
@@ -34,7 +33,7 @@ struct SparselocoOptions {
 class Sparseloco final : public Algorithm {
  public:
   Sparseloco(const SparselocoOptions& options, const AlgorithmContext& context)
-      : options_(options), mean_(options.codec.json(), context) {
+      : options_(options), coding_{make_codec(options.codec.json()), options.decay} {
     note_kernel(context, DeviceKernel::vector_pass);
     // Of each number: g, x and e are read, e written; then g and the mean read, g and x written.
     if (context.cluster != nullptr)
@@ -43,31 +42,28 @@ class Sparseloco final : public Algorithm {
   }
 
   void run(Worker& worker) const override {
-    Executor& executor = worker.executor();
-    Tensor agreed = worker.replica().parameters(), error;
+    const auto combined = [&](const Tensor& x, double weight, const Tensor& y) {
+      return x ? linear_combination(worker.executor(), {1.0, weight}, {x, y}) : Tensor();
+    };
+    Tensor agreed = worker.replica().parameters();
     while (worker.next_step()) {
       worker.replica().apply(worker.compute().gradient());
       if (worker.step() % static_cast<std::uint64_t>(options_.inner_steps) != 0) continue;
-      const Tensor gone =
-          agreed ? linear_combination(executor, {1.0, -1.0}, {agreed, worker.replica().parameters()})
-                 : Tensor();
-      const Tensor sum = with_error(executor, gone, error, options_.decay);
       worker.compute().spend(Activity::compute, outer_s_ * worker.compute().slower());
-      const CodedMean::Result result = mean_.run(worker, sum, Traffic::model);
-      if (!sum) continue;
-      error = linear_combination(executor, {1.0, -1.0}, {sum, result.sent});
-      agreed = linear_combination(executor, {1.0, -options_.outer_rate}, {agreed, result.mean});
+      const Tensor mean = mean_over_all(worker, combined(agreed, -1, worker.replica().parameters()),
+                                        Traffic::model, {.change = true});
+      agreed = combined(agreed, -options_.outer_rate, mean);
       worker.replica().set(agreed);
     }
   }
+  const Coding* coding() const override { return &coding_; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
-    return replica_memory_and(context, {{"outer model and error", 2 * context.vector_bytes()},
-                                        {"coded difference", mean_.message_bytes()}});
+    return replica_memory_and(context, {{"outer model", context.vector_bytes()}});
   }
 
  private:
   SparselocoOptions options_;
-  CodedMean mean_;
+  Coding coding_;
   double outer_s_ = 0;
 };
 

@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/coded_mean.hpp"
 #include "algorithms/loaded_algorithms.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/python/method.hpp"
@@ -107,6 +106,23 @@ void check_interval(const Reader& reader, const StopRule& stop, int workers, con
                fmt::format("Use at most {}, or a longer run", stop.steps));
 }
 
+/// What the device does not know of a codec's kernels, for messages as long as the model.
+void note_codec(const AlgorithmContext& context, const Codec& codec) {
+  const double numbers = context.workload->parameters();
+  const CodecKernels kernels = codec.kernels(numbers);
+  if (kernels.chunk > 0) {
+    note_kernel(context, DeviceKernel::gemm);
+    note_size(context, GemmSize{.m = kernels.chunk, .n = numbers / kernels.chunk, .k = kernels.chunk});
+  }
+  if (kernels.chosen > 0) {
+    note_kernel(context, DeviceKernel::select);
+    note_size(context, SelectSize{.k = kernels.chosen, .n = numbers});
+    note_kernel(context, DeviceKernel::vector_pass);
+  } else {
+    note_kernel(context, DeviceKernel::quantise);
+  }
+}
+
 /// A codec of messages is one that the method's messages can travel by.
 void check_codec(const Reader& reader, const AlgorithmPlugin& plugin, const Codec* codec) {
   using Codecs = AlgorithmUses::Codecs;
@@ -180,16 +196,16 @@ void build_algorithm(const Reader& reader, int workers, Job& job) {
   if (context.cluster == nullptr && !plugin.library.empty()) return;  // which may look at it
   auto algorithm =
       reader.attempt("/algorithm", [&] { return plugin.make(without_library(section, plugin), context); });
-  check_codec(reader, plugin, job.network.codec.get());
+  check_codec(reader, plugin, job.network.coding.codec.get());
   check_interval(reader, job.stop, workers, plugin, algorithm && (*algorithm)->needs_others());
   if (!algorithm || context.cluster == nullptr) return;
   job.algorithm = std::move(*algorithm);
   job.memory = job.algorithm->memory({job.workload, job.optimizer, job.workers()});
-  if (const Codec* codec = job.network.codec.get()) {
-    note_codec(context, *codec);
+  if (const Coding& coding = job.coding(); coding.codec) {
+    note_codec(context, *coding.codec);
     const double numbers = job.workload.parameters();
-    job.memory.push_back({"coded message", codec->bits(numbers) / 8});
-    if (job.network.error_feedback) job.memory.push_back({"error feedback", kBytesPerNumber * numbers});
+    job.memory.push_back({"coded message", coding.codec->bits(numbers) / 8});
+    if (coding.feedback > 0) job.memory.push_back({"error feedback", kBytesPerNumber * numbers});
   }
   share_memory(job);
   check_memory(reader, job);

@@ -197,8 +197,7 @@ std::optional<NetworkSettings> build_network(const Reader& reader, Machines* mac
   section.settings.collectives = build_policies(reader, machines != nullptr ? machines->stack : std::nullopt);
   if (machines != nullptr) slow_down(reader, section.slow_links, machines->cluster);
   if (!jitter || !codec) return std::nullopt;
-  section.settings.codec = std::move(*codec);
-  section.settings.error_feedback = section.error_feedback.value_or(true);
+  section.settings.coding = {std::move(*codec), section.error_feedback.value_or(true) ? 1.0 : 0.0};
   section.settings.jitter = std::move(*jitter);
   return std::move(section.settings);
 }

@@ -80,7 +80,7 @@ Job nominal_job(const Job& job) {
   nominal.workload = job.workload;
   nominal.workload.compute_factor = Workload().compute_factor;
   nominal.optimizer = job.optimizer;
-  nominal.network.codec = job.network.codec;
+  nominal.network.coding = job.coding();
   return nominal;
 }
 

@@ -1,8 +1,8 @@
 // Codecs: how a worker's numbers travel in fewer bits, and what the receiver makes of them. One codec is one
 // file under codecs/, listed in CMakeLists.txt; the messages of any method may travel by any of them
-// (sim/roles/message_coder.hpp; algorithms/coded_mean.hpp for methods that are made of one). A codec loses
-// something: error feedback adds what was lost to the next message of the same worker,
-//   e <- 0;  each time: c = C(x + e);  e <- x + e - c
+// (sim/roles/message_coder.hpp). A codec loses something: error feedback adds what was lost to the next
+// message of the same worker,
+//   e <- 0;  each time: p = x + beta e;  c = C(p);  e <- p - c
 // Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019, arXiv:1901.09847, Algorithm 2.
 #pragma once
 
@@ -36,6 +36,12 @@ class Codec {
 };
 
 using MadeCodec = std::shared_ptr<const Codec>;  // shared with the numeric plane's work
+
+/// How gradients and models travel.
+struct Coding {
+  MadeCodec codec;      ///< null: as they are
+  double feedback = 1;  ///< beta: share of what a message lacks that the next one takes along; 0: none
+};
 
 /// What the receiver gets of a dense tensor. Empty for an empty handle.
 Tensor transmitted(Executor& executor, const MadeCodec& codec, const Tensor& values, const Stream& draws);

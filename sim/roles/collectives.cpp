@@ -105,9 +105,11 @@ Handle<Nothing> Collectives::start(Barrier operation) {
 }
 
 void Collectives::begin_coded(AnyCollective&& collective, CollectiveSlot slot) {
-  if (coder_) coder_->encode(collective, members(options_of(collective).group), slot);
+  if (coder_) coder_->encode(collective, members(options_of(collective).group), slot, decode_s_);
   begin(std::move(collective), std::move(slot));
 }
+
+void Collectives::decode(double seconds) { coder_->decode(seconds); }
 
 double Collectives::predict(AnyCollective collective) {
   if (coder_) coder_->resize(collective, members(options_of(collective).group));

@@ -15,9 +15,9 @@ Tensor rounded_to(Executor& executor, const Tensor& values, Precision precision)
   return precision == Precision::fp16 ? rounded_to_fp16(executor, values) : rounded_to_bf16(executor, values);
 }
 
-/// What arrives: r + C(x - r + e).
-struct Coding {
-  MadeCodec codec;
+/// What arrives: r + C(x - r + beta e).
+struct Arrival {
+  Coding by;
   Stream draws;
   std::size_t exact = 0;
   std::size_t known = 0, error = 0;  ///< which of the inputs r and e are; 0: zeros
@@ -32,33 +32,33 @@ struct Coding {
   }
 };
 
-Tensor received(Executor& executor, const Coding& coding, const std::vector<Tensor>& inputs) {
-  return executor.submit(inputs, [coding](TensorData& out, auto in) {
+Tensor received(Executor& executor, const Arrival& arrival, const std::vector<Tensor>& inputs) {
+  return executor.submit(inputs, [arrival](TensorData& out, auto in) {
     CHECK(in[0]->indices.empty(), "a codec of messages takes dense vectors");
     const std::vector<float>& given = in[0]->values;
-    const std::vector<float> known = coding.of(in, coding.known, coding.first),
-                             error = coding.of(in, coding.error, 0);
-    std::vector<float> sum(given.size() - std::min(coding.exact, given.size()));
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = given[i] - known[i] + error[i];
+    const std::vector<float> known = arrival.of(in, arrival.known, arrival.first),
+                             error = arrival.of(in, arrival.error, 0);
+    const auto kept = static_cast<float>(arrival.by.feedback);
+    std::vector<float> sum(given.size() - std::min(arrival.exact, given.size()));
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = given[i] - known[i] + kept * error[i];
     out.values = given;
     out.scalars = in[0]->scalars;
-    coding.codec->transmit(sum, coding.draws, std::span(out.values).first(sum.size()));
+    arrival.by.codec->transmit(sum, arrival.draws, std::span(out.values).first(sum.size()));
     for (std::size_t i = 0; i < sum.size(); ++i) out.values[i] += known[i];
   });
 }
 
-/// x + e - what arrived. Its last input is the latter; e is before it where it is not 0.
-Tensor unsent(Executor& executor, const std::vector<Tensor>& inputs) {
-  return executor.submit(inputs, [](TensorData& out, auto in) {
+/// x + beta e - what arrived. Its last input is the latter; e is before it where it is not 0.
+Tensor unsent(Executor& executor, const std::vector<Tensor>& inputs, double feedback) {
+  return executor.submit(inputs, [kept = static_cast<float>(feedback)](TensorData& out, auto in) {
     out.values = in[0]->values;
     for (std::size_t i = 0; i < out.values.size(); ++i)
       out.values[i] +=
-          (in.size() > 2 && i < in[1]->values.size() ? in[1]->values[i] : 0.0F) - in.back()->values[i];
+          (in.size() > 2 && i < in[1]->values.size() ? kept * in[1]->values[i] : 0.0F) - in.back()->values[i];
   });
 }
 
-}  // namespace
-
+/// For a message of `numbers`.
 CodecTimes codec_times(const Device& device, const Codec& codec, double numbers) {
   CodecTimes times;
   const CodecKernels kernels = codec.kernels(numbers);
@@ -76,11 +76,23 @@ CodecTimes codec_times(const Device& device, const Codec& codec, double numbers)
   return times;
 }
 
-MessageCoder::MessageCoder(const Job& job, int rank, Executor& executor, Tensor initial_model)
-    : job_(job), rank_(rank), executor_(executor), initial_(std::move(initial_model)) {}
+}  // namespace
+
+MessageCoder::MessageCoder(const Job& job, int rank, Executor& executor, Compute& compute,
+                           Tensor initial_model)
+    : job_(job),
+      coding_(job.coding()),
+      rank_(rank),
+      executor_(executor),
+      compute_(compute),
+      initial_(std::move(initial_model)) {}
+
+void MessageCoder::spend(Activity activity, double seconds, const Tensor& result, const char* label) {
+  if (seconds > 0) compute_.spend_on(activity, seconds * compute_.slower(), result, label);
+}
 
 bool MessageCoder::codes(Traffic traffic, double bytes, const CodedPart& part) const {
-  return job_.network.codec && bytes > exact_bytes(part) &&
+  return coding_.codec && bytes > exact_bytes(part) &&
          (traffic == Traffic::gradient || traffic == Traffic::model);
 }
 
@@ -90,34 +102,37 @@ double MessageCoder::exact_bytes(const CodedPart& part) const {
 
 MessageCoder::Coded MessageCoder::coded(double bytes, const CodedPart& part, double received) const {
   const double numbers = (bytes - exact_bytes(part)) / job_.workload.bytes_per_parameter;
-  const CodecTimes times = codec_times(job_.cluster.device, *job_.network.codec, numbers);
-  return {
-      job_.network.codec->bits(numbers) / 8 + exact_bytes(part),
-      {times.transform_s + times.select_s + times.encode_s, received * times.decode_s + times.transform_s}};
+  CodecTimes times = codec_times(job_.cluster.device, *coding_.codec, numbers);
+  times.decode_s = received * times.decode_s + times.transform_s;
+  return {coding_.codec->bits(numbers) / 8 + exact_bytes(part),
+          times,
+          {times.transform_s + times.select_s + times.encode_s, times.decode_s}};
 }
 
-void MessageCoder::resize(AnyCollective& collective, std::size_t members) const {
+CodecTimes MessageCoder::resized(AnyCollective& collective, std::size_t members) const {
   CollectiveOptions& options = options_of(collective);
-  if (members < 2 || !codes(options.traffic, options.bytes, options.part)) return;
+  if (members < 2 || !codes(options.traffic, options.bytes, options.part)) return {};
   const auto size = static_cast<double>(members);
   auto* all_reduce = std::get_if<AllReduce>(&collective);
-  if (all_reduce && job_.network.codec->sparse()) {
+  if (all_reduce && coding_.codec->sparse()) {
     AllGather gather;
     static_cast<CollectiveOptions&>(gather) = std::move(options);
     gather.bytes *= size;
     gather.sum_scale = all_reduce->scale;
     gather.schedule.clear();
     collective = std::move(gather);
-    return resize(collective, members);
+    return resized(collective, members);
   }
   const bool gathers = std::holds_alternative<AllGather>(collective);
   const Coded one = coded(gathers ? options.bytes / size : options.bytes, options.part, gathers ? size : 1);
   if (auto* custom = std::get_if<CustomCollective>(&collective)) custom->size *= one.bytes / options.bytes;
   options.bytes = gathers ? size * one.bytes : one.bytes;
   options.times = one.times;
+  return one.kernels;
 }
 
-void MessageCoder::encode(AnyCollective& collective, std::size_t members, const CollectiveSlot& slot) {
+void MessageCoder::encode(AnyCollective& collective, std::size_t members, const CollectiveSlot& slot,
+                          double* decode_s) {
   CollectiveOptions& options = options_of(collective);
   const bool coded = members > 1 && codes(options.traffic, options.bytes, options.part);
   if (!coded && job_.network.precision == Precision::fp32) return;
@@ -143,7 +158,13 @@ void MessageCoder::encode(AnyCollective& collective, std::size_t members, const 
          share = 1 / (all_reduce->scale * static_cast<double>(members))](double) {
           if (*result) kept.known = linear_combination(executor_, {share}, {*result});
         });
-  resize(collective, members);
+  const CodecTimes kernels = resized(collective, members);
+  if (decode_s == nullptr) return;
+  CollectiveOptions& sent = options_of(collective);  // perhaps of another operation
+  spend(Activity::compute, kernels.transform_s + kernels.encode_s, sent.contribution, "encode");
+  spend(Activity::selection, kernels.select_s, sent.contribution, "select");
+  *decode_s = sent.times.after_s;
+  sent.times = {};
 }
 
 void MessageCoder::encode(Way way, int to, int tag, Message& message) {
@@ -163,31 +184,32 @@ void MessageCoder::encode(Way way, int to, int tag, Message& message) {
 
 MessageCoder::Kept& MessageCoder::kept_of(const Kind& kind, const CodedPart& part) {
   Kept& kept = kept_[kind];
-  kept.of_model = job_.network.error_feedback && std::get<Traffic>(kind) == Traffic::model && !part.change;
-  kept.carries = job_.network.error_feedback && !kept.of_model;
+  kept.of_model = coding_.feedback > 0 && std::get<Traffic>(kind) == Traffic::model && !part.change;
+  kept.carries = coding_.feedback > 0 && !kept.of_model;
   return kept;
 }
 
 Tensor MessageCoder::arriving(Kept& kept, const CodedPart& part, const Tensor& values) {
   if (!values) return {};
-  Coding coding{.codec = job_.network.codec,
-                .draws = Stream({job_.seed, Purpose::coding, static_cast<std::uint32_t>(rank_), messages_++}),
-                .exact = part.exact};
+  Arrival arrival{
+      .by = coding_,
+      .draws = Stream({job_.seed, Purpose::coding, static_cast<std::uint32_t>(rank_), messages_++}),
+      .exact = part.exact};
   std::vector<Tensor> inputs = {values}, given = {values};
   if (const Tensor& known = kept.known ? kept.known : initial_; kept.of_model && known) {
-    coding.known = inputs.size();
-    coding.first = kept.known ? 0 : part.first;
+    arrival.known = inputs.size();
+    arrival.first = kept.known ? 0 : part.first;
     inputs.push_back(known);
   }
   if (kept.error) {
-    coding.error = inputs.size();
+    arrival.error = inputs.size();
     inputs.push_back(kept.error);
     given.push_back(kept.error);
   }
-  Tensor arrives = received(executor_, coding, inputs);
+  Tensor arrives = received(executor_, arrival, inputs);
   given.push_back(arrives);
   if (kept.carries)
-    kept.error = unsent(executor_, given);
+    kept.error = unsent(executor_, given, coding_.feedback);
   else if (kept.of_model)
     kept.known = arrives;
   return arrives;

@@ -105,7 +105,7 @@ TEST_CASE("bytes on the wire, by hand") {
   const auto sent = [](const std::string& algorithm, const Json& parameters, const Json& codec) {
     Job job = scripted_job(star(4, 0, 1e9), nullptr, 1e6);
     use_rings(job);
-    job.network.codec = make_codec(codec);
+    job.network.coding.codec = make_codec(codec);
     use_algorithm(job, algorithm, parameters);
     job.stop.steps = 3;
     const WorkerRecord worker = simulate_job(job).workers[1];
@@ -154,8 +154,8 @@ TEST_CASE("fp16 as a codec is fp16 as the precision, to the last bit") {
     if (others || plugin->info.name == "des_loc" || plugin->info.name == "kfac") continue;
     CAPTURE(plugin->info.name);
     Job coded = job_of(scenarios[plugin->info.name].front());
-    coded.network.codec = make_codec({{"name", "fp16"}});
-    coded.network.error_feedback = false;
+    coded.network.coding.codec = make_codec({{"name", "fp16"}});
+    coded.network.coding.feedback = 0;
     Job narrow = job_of(scenarios[plugin->info.name].front());
     narrow.network.precision = Precision::fp16;
     CHECK(run_fake(coded).models == run_fake(narrow).models);
@@ -175,7 +175,7 @@ TEST_CASE("with error feedback all of a change arrives in the end, and models co
       Job job = scripted_job(star(3, 1e-6, 1e9), nullptr, 36);
       add_learner(job, 8);
       job.stop.steps = kTimes;
-      job.network.codec = make_codec(codec);
+      job.network.coding.codec = make_codec(codec);
       // Worker r sends sin(1 + i + r) as its i-th number: always, or then the mean that it got.
       const auto number = [](std::size_t i, int r) { return std::sin(1.0 + static_cast<double>(i) + r); };
       std::vector<double> sum(36, 0.0), last(36, 0.0), given;
@@ -218,7 +218,7 @@ TEST_CASE("models that travel by codecs come together, near their mean, and with
                   }())
                       .graph;
       job.optimizer.learning_rate.base = 0;
-      job.network.codec = make_codec(codec);
+      job.network.coding.codec = make_codec(codec);
       for (const AlgorithmPlugin& plugin : algorithm_plugins())
         if (plugin.info.name == name)
           job.algorithm = plugin.make(Json::object(), {.workers = 4,
@@ -266,7 +266,7 @@ TEST_CASE("a codec's kernels are at both ends of an operation or a message") {
     use_rings(job);
     job.cluster.device.quantise_s = Cost(2e-9);
     job.cluster.device.memory_Bps = 1e12;
-    if (coded) job.network.codec = make_codec({{"name", "integer"}, {"block", 1000}});
+    if (coded) job.network.coding.codec = make_codec({{"name", "integer"}, {"block", 1000}});
     return simulate_job(job).end_s;
   };
   const auto mean = [](Traffic traffic) {

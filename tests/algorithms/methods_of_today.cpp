@@ -55,7 +55,7 @@ TEST_CASE("coded_sgd is SGD with error feedback, for all codecs but e3m0") {
         Vector mean = Vector::Zero(36);
         for (std::size_t i = 0; i < 4; ++i) {
           const Vector p = workers.gradient(i, step) + error[i];
-          const Vector c = workers.sent(codec_of(codec), i, step, p);
+          const Vector c = workers.sent(codec_of(codec), i, p);
           if (feedback) error[i] = p - c;
           mean += c / 4;
         }
@@ -83,7 +83,7 @@ TEST_CASE("sparseloco is its paper's algorithm") {
     Vector mean = Vector::Zero(36);
     for (std::size_t i = 0; i < 4; ++i) {
       error[i] = 0.9 * error[i] + agreed - workers[i];
-      const Vector c = workers.sent(codec_of(codec), i, step, error[i]);
+      const Vector c = workers.sent(codec_of(codec), i, error[i]);
       error[i] -= c;
       mean += c / 4;
     }
@@ -102,7 +102,7 @@ TEST_CASE("demo is its paper's algorithm") {
     Vector mean = Vector::Zero(36);
     for (std::size_t i = 0; i < 4; ++i) {
       momentum[i] = 0.9 * momentum[i] + workers.gradient(i, step);
-      const Vector c = workers.sent(codec_of(codec), i, step, momentum[i]);
+      const Vector c = workers.sent(codec_of(codec), i, momentum[i]);
       momentum[i] -= c;
       mean += c / 4;
     }

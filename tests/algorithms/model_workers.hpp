@@ -8,6 +8,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/learn/codec.hpp"
@@ -60,13 +61,15 @@ class Workers {
     for (std::size_t i = 0; i < x_.size(); ++i) mean += gradient(i, step) / static_cast<double>(x_.size());
     return mean;
   }
-  Vector sent(const MadeCodec& codec, std::size_t worker, std::uint64_t step, const Vector& values) const {
+  /// What others get of the worker's next message.
+  Vector sent(const MadeCodec& codec, std::size_t worker, const Vector& values) {
     const Eigen::VectorXf from = values.cast<float>();
     Eigen::VectorXf to(from.size());
     const auto n = static_cast<std::size_t>(from.size());
-    codec->transmit({from.data(), n},
-                    Stream({job_.seed, Purpose::algorithm, static_cast<std::uint32_t>(worker), step}),
-                    {to.data(), n});
+    codec->transmit(
+        {from.data(), n},
+        Stream({job_.seed, Purpose::coding, static_cast<std::uint32_t>(worker), messages_[worker]++}),
+        {to.data(), n});
     return to.cast<double>();
   }
 
@@ -88,6 +91,7 @@ class Workers {
   const Job& job_;
   std::vector<Vector> x_;
   std::vector<std::vector<double>> losses_;
+  std::map<std::size_t, std::uint64_t> messages_;  // so far, by worker
 };
 
 }  // namespace simsgd::test

@@ -28,6 +28,7 @@ class ByFibers final : public Algorithm {
     fibers_ran = true;
     what_->run(worker);
   }
+  const Coding* coding() const override { return what_->coding(); }
   mutable bool fibers_ran = false;
 
  private:
@@ -42,6 +43,7 @@ class Counted final : public LockstepAlgorithm {
     ++runs_;
     what_->run(worker);
   }
+  const Coding* coding() const override { return what_->coding(); }
 
  private:
   std::unique_ptr<const Algorithm> what_;

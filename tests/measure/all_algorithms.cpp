@@ -231,13 +231,13 @@ TEST_CASE("with a codec messages carry over MPI what they carry in the fake worl
     CAPTURE(each.name);
     CAPTURE(each.codec.dump());
     Job job = learning(each.name, each.options, 20);
-    job.network.codec = make_codec(each.codec);
+    job.network.coding.codec = make_codec(each.codec);
     const RealResult real = run_real(job, MPI_COMM_WORLD, {.patience_s = 30});
     if (rank_here() != 0) continue;
     const Models expected = run_fake(job).models;
     CHECK(largest(expected) > 1e-3);
     CHECK(worst_difference(real.models, expected) < 1e-6 * largest(expected));
-    job.network.codec = {};
+    job.network.coding.codec = {};
     CHECK(worst_difference(real.models, run_fake(job).models) > 1e-4);
   }
 }

@@ -280,13 +280,14 @@ TEST_CASE("memory of ResNet-50 on 64 workers, part by part") {
   check({{"name", "spd_kfac"}}, replica_and({{"factors", kFactors}, {"inverses", kFactors}}));
   // A bit for each of 25,557,032 numbers, and a scale for each 4,096.
   check({{"name", "coded_sgd"}},
-        replica_and({{"coded gradient", (25'557'032 + 32 * 6240) / 8.0}, {"error", kVector}}));
+        replica_and({{"coded message", (25'557'032 + 32 * 6240) / 8.0}, {"error feedback", kVector}}));
   // 128 of each 4,096 at 12 + 2 bits, 64 bits for their two values; 2,088 are left beside 6,239 whole chunks.
-  check({{"name", "sparseloco"}}, replica_and({{"outer model and error", 2 * kVector},
-                                               {"coded difference", 6240 * (128 * 14 + 64) / 8.0}}));
+  check({{"name", "sparseloco"}}, replica_and({{"outer model", kVector},
+                                               {"coded message", 6240 * (128 * 14 + 64) / 8.0},
+                                               {"error feedback", kVector}}));
   // 4 of each 64 at 6 + 32 bits; 40 are left beside 399,328 whole chunks.
   check({{"name", "demo"}},
-        replica_and({{"momentum", kVector}, {"coded parts of it", 399'329 * 4 * 38 / 8.0}}));
+        replica_and({{"coded message", 399'329 * 4 * 38 / 8.0}, {"error feedback", kVector}}));
   check({{"name", "noloco"}}, replica_and({{"slow model and its last step", 2 * kVector},
                                            {"a partner's progress and slow model", 2 * kVector}}));
   check({{"name", "async_local_sgd"}}, replica_and({{"start and, on rank 0, the server", 4 * kVector}}));
@@ -294,8 +295,11 @@ TEST_CASE("memory of ResNet-50 on 64 workers, part by part") {
   check({{"name", "decoupled_diloco"}},
         replica_and({{"received model and, on rank 0, the syncer", 4 * kVector}}));
   for (const char* name : {"bytescheduler", "dear", "mg_wfbp"}) check({{"name", name}}, replica_and({}));
-  check({{"name", "onebit_adam"}}, replica_and({{"moments and errors", (3 + 1.0 / 64) * kVector},
-                                                {"coded first moment", 2 * (25'557'032 + 32 * 6240) / 8.0}}));
+  check({{"name", "onebit_adam"}},
+        replica_and({{"moments and error of the served part", (2 + 1.0 / 64) * kVector},
+                     {"gathered first moment", (25'557'032 + 32 * 6240) / 8.0},
+                     {"coded message", (25'557'032 + 32 * 6240) / 8.0},
+                     {"error feedback", kVector}}));
   // The optimizer's state is the servers', in the memory of hosts.
   check({{"name", "parameter_server"}}, {{"parameters", kVector},
                                          {"gradients", kVector},
