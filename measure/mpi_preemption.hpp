@@ -53,7 +53,8 @@ class MpiPreemption final : public Preemption, public MpiProgress::Part {
     outages_ = crashes ? crashes->during(clock_.now(), seconds_) : std::vector<Crashes::Outage>();
     const bool goes_back = !outages_.empty() && crashes->recovery() == Recovery::rejoin;
     parameters_ = goes_back ? compute_.checkpoint().parameters : replica_.parameters();
-    batch_ = {of_.rank, options.batch > 0 ? options.batch : step_, options.part};
+    batch_ = {options.part.rank < 0 ? of_.rank : options.part.rank, options.batch > 0 ? options.batch : step_,
+              options.part};
     begin_s_ = (outages_.empty() ? clock_.now() : outages_.back().ready_s) + cost_.delay_s;
     running_ = Handle<RunningGradient>::make();
     running_.pending()->what = "a gradient of its own";

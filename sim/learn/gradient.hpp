@@ -16,6 +16,7 @@ struct LayerTap;
 struct MicroBatch {
   int index = 0;
   int count = 1;
+  int rank = -1;  ///< another worker's, which counts as used there alone; -1: its own
 };
 
 /// A worker's mini-batch, or a part of it, as Learner::samples draws it.

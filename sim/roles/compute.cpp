@@ -172,7 +172,8 @@ void Compute::live_through(double seconds) {
 
 Tensor Compute::submit(const GradientOptions& options, const Tensor& parameters) {
   const Learner* learner = job_.learner.get();
-  const BatchOf batch{rank_, options.batch > 0 ? options.batch : step_, options.part};
+  const BatchOf batch{options.part.rank < 0 ? rank_ : options.part.rank,
+                      options.batch > 0 ? options.batch : step_, options.part};
   if (!options.statistics)
     return learner ? submit_gradient(executor_, *learner, parameters, batch) : Tensor{};
   if (!learner) {
@@ -186,6 +187,7 @@ Tensor Compute::submit(const GradientOptions& options, const Tensor& parameters)
 }
 
 void Compute::use(const MicroBatch& part, const Tensor& gradient) {
+  if (part.rank >= 0 && part.rank != rank_) return;
   const double samples = 1.0 / part.count * job_.workload.batch;
   step_samples_ += samples;
   observers_.tell(Topic::steps, &Observer::gradient_used, rank_, step_, gradient, samples);

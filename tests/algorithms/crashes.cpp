@@ -83,8 +83,9 @@ TEST_CASE("after two crashes every method has done all steps, each once, and a s
 
 TEST_CASE("where others wait, crashes cost their time and change no loss") {
   // Those whose values depend on who is late.
-  const std::set<std::string> by_time = {"ad_psgd",   "async_local_sgd", "decoupled_diloco", "dropcompute",
-                                         "eager_sgd", "halos",           "nonblocking",      "wagma"};
+  const std::set<std::string> by_time = {"ad_psgd",     "async_local_sgd", "decoupled_diloco",
+                                         "dropcompute", "eager_sgd",       "gradient_coding",
+                                         "halos",       "nonblocking",     "wagma"};
   for (const auto& entry : scenarios_by_algorithm()) {
     const std::string& name = entry.first;
     const std::vector<Json>& scenarios = entry.second;
@@ -104,7 +105,8 @@ TEST_CASE("where others wait, crashes cost their time and change no loss") {
 }
 
 TEST_CASE("where others do not wait, each gradient is used once all the same") {
-  for (const char* name : {"ad_psgd", "async_local_sgd", "decoupled_diloco", "eager_sgd", "halos", "wagma"}) {
+  for (const char* name :
+       {"ad_psgd", "async_local_sgd", "decoupled_diloco", "eager_sgd", "gradient_coding", "halos", "wagma"}) {
     CAPTURE(name);
     const Json scenario = scenarios_by_algorithm()[name].front();
     const Crashed with = run(scenario, true), without = run(scenario, false);
