@@ -1,8 +1,8 @@
 // Gradient coding: every part of the data is with s + 1 workers, so that the whole gradient is there without
 // the s slowest.
-//   blocks of s + 1 workers hold the same s + 1 parts: the mini-batches of their ranks (fractional
-//   repetition) worker i:  c_i = sum of the gradients g_j(x) of its block's parts j, to the master master:
-//   once one of each block has come, whichever: x <- x - eta U(1/P sum of these c), to everybody
+//   blocks of s + 1 workers hold the mini-batches of all their ranks (fractional repetition)
+//   worker i:  c_i = sum of the gradients g_j(x) of its block's mini-batches j, to the master
+//   master:    once one of each block has come, whichever: x <- x - eta U(1/P sum of these c), to everybody
 // Tandon, Lei, Dimakis, Karampatziakis, "Gradient Coding: Avoiding Stragglers in Distributed Learning", ICML
 // 2017, arXiv:1612.03301, section 4.1, told from memory. Any P - s workers have one of each block; the master
 // does not wait until P - s have come where fewer do. What comes later is ignored, and a worker drops what it
