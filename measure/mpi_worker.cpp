@@ -254,7 +254,7 @@ RunRecord MpiWorker::finish() {
   }
   if (last_s >= over_s) record.end_s = over_s;
   record.workers = std::move(workers);
-  record.step_times_s = all_step_times.values();
+  record.step_times_s = all_step_times.take_values();
   record.fidelities = collectives_.record();
   notebook_.fill(record);
   curve_.finish(record.end_s, last_s >= over_s, record);
@@ -263,7 +263,7 @@ RunRecord MpiWorker::finish() {
 
 // An even sample of very many loses none of its last ones: they do not matter there.
 std::vector<double> MpiWorker::step_times_until(double over_s) {
-  std::vector<double> times = ledger_.step_times().values();
+  std::vector<double> times = ledger_.step_times().take_values();
   if (times.size() == ledger_.of(rank()).record().steps)
     times.resize(times.size() - std::min<std::size_t>(times.size(), late_.after(over_s)));
   return times;

@@ -177,8 +177,6 @@ void StepTimes::add(double seconds) {
   stride_ *= 2;
 }
 
-std::vector<double> StepTimes::values() const { return StepTimes(*this).take_values(); }
-
 std::vector<double> StepTimes::take_values() {
   if (stride_ > 1) values_.push_back(longest_s_);
   return std::move(values_);

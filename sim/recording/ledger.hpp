@@ -80,7 +80,6 @@ class Ledger {
 class StepTimes {
  public:
   void add(double seconds);
-  std::vector<double> values() const;
   /// When nothing more comes.
   std::vector<double> take_values();
 

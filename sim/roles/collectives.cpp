@@ -86,26 +86,26 @@ Tensor part_of(Executor& executor, const Tensor& whole, std::size_t part, std::s
   });
 }
 
-Handle<Tensor> Collectives::start_one(AnyCollective&& collective) {
+Handle<Tensor> Collectives::start_one(AnyCollective&& collective, double* decode_s) {
   const Handle<Tensor> handle = Handle<Tensor>::make();
-  begin_coded(std::move(collective), {handle.pending(), &handle.pending()->result, nullptr});
+  begin_coded(std::move(collective), {handle.pending(), &handle.pending()->result, nullptr}, decode_s);
   return handle;
 }
 
-Handle<std::vector<Tensor>> Collectives::start(AllGather operation) {
+Handle<std::vector<Tensor>> Collectives::start_one(AllGather&& operation, double* decode_s) {
   const auto handle = Handle<std::vector<Tensor>>::make();
-  begin_coded(std::move(operation), {handle.pending(), nullptr, &handle.pending()->result});
+  begin_coded(std::move(operation), {handle.pending(), nullptr, &handle.pending()->result}, decode_s);
   return handle;
 }
 
-Handle<Nothing> Collectives::start(Barrier operation) {
+Handle<Nothing> Collectives::start_one(Barrier&& operation, double*) {
   const Handle<Nothing> handle = Handle<Nothing>::make();
   begin(std::move(operation), {handle.pending(), nullptr, nullptr});
   return handle;
 }
 
-void Collectives::begin_coded(AnyCollective&& collective, CollectiveSlot slot) {
-  if (coder_) coder_->encode(collective, members(options_of(collective).group), slot, decode_s_);
+void Collectives::begin_coded(AnyCollective&& collective, CollectiveSlot slot, double* decode_s) {
+  if (coder_) coder_->encode(collective, members(options_of(collective).group), slot, decode_s);
   begin(std::move(collective), std::move(slot));
 }
 

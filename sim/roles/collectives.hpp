@@ -130,22 +130,17 @@ class Collectives {
 
   virtual GroupId group(const std::vector<int>& ranks) = 0;  ///< ranks ascending, this one among them
 
-  Handle<Tensor> start(AllReduce operation) { return start_one(std::move(operation)); }
-  Handle<Tensor> start(ReduceScatter operation) { return start_one(std::move(operation)); }
-  Handle<std::vector<Tensor>> start(AllGather operation);
-  Handle<Tensor> start(AllToAll operation) { return start_one(std::move(operation)); }
-  Handle<Tensor> start(Broadcast operation) { return start_one(std::move(operation)); }
-  Handle<Tensor> start(Reduce operation) { return start_one(std::move(operation)); }
-  Handle<Nothing> start(Barrier operation);
-  Handle<Tensor> start(CustomCollective operation) { return start_one(std::move(operation)); }
+  /// A handle of what it gives: an AllGather's tensors, nothing of a Barrier, else one tensor.
+  template <class Operation>
+  auto start(Operation operation) {
+    return start_one(std::move(operation), nullptr);
+  }
 
   /// Blocking: what it gives.
   template <class Operation>
   auto run(Operation operation) {
     double decode_s = 0;
-    decode_s_ = &decode_s;
-    const auto handle = start(std::move(operation));
-    decode_s_ = nullptr;
+    const auto handle = start_one(std::move(operation), &decode_s);
     completion_.wait(handle);
     if (decode_s > 0) decode(decode_s);
     return handle.result();
@@ -164,13 +159,15 @@ class Collectives {
   virtual void begin(AnyCollective&& collective, CollectiveSlot slot) = 0;
 
  private:
-  Handle<Tensor> start_one(AnyCollective&& collective);
-  void begin_coded(AnyCollective&& collective, CollectiveSlot slot);
+  // `decode_s`: of MessageCoder::encode.
+  Handle<Tensor> start_one(AnyCollective&& collective, double* decode_s);
+  Handle<std::vector<Tensor>> start_one(AllGather&& operation, double* decode_s);
+  Handle<Nothing> start_one(Barrier&& operation, double* decode_s);
+  void begin_coded(AnyCollective&& collective, CollectiveSlot slot, double* decode_s);
   void decode(double seconds);
 
   Completion& completion_;
   MessageCoder* coder_ = nullptr;
-  double* decode_s_ = nullptr;  // of an operation that is about to start and is then waited for
 };
 
 /// What the members of one operation get, computed once for all of them.

@@ -32,10 +32,7 @@ TEST_CASE("gradient_coding applies the mean of all gradients, whatever the numbe
     CAPTURE(stragglers);
     const Job job = learning_job(4, "gradient_coding", {{"stragglers", stragglers}});
     Workers workers(job);
-    for (std::uint64_t step = 1; step <= kSteps; ++step) {
-      const Vector mean = workers.mean_gradient(step);
-      for (std::size_t i = 0; i < 4; ++i) workers[i] -= kRate * mean;
-    }
+    workers.step_by_means();
     const FakeResult result = run_fake(job);
     CHECK(result.models[0] == result.models[3]);
     workers.check_against(result);

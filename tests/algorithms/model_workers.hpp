@@ -61,6 +61,13 @@ class Workers {
     for (std::size_t i = 0; i < x_.size(); ++i) mean += gradient(i, step) / static_cast<double>(x_.size());
     return mean;
   }
+  /// Of all steps of the job: everybody goes against the mean gradient.
+  void step_by_means() {
+    for (std::uint64_t step = 1; step <= job_.stop.steps; ++step) {
+      const Vector way = job_.optimizer.learning_rate.at(step) * mean_gradient(step);
+      for (Vector& x : x_) x -= way;
+    }
+  }
   /// What others get of the worker's next message.
   Vector sent(const MadeCodec& codec, std::size_t worker, const Vector& values) {
     const Eigen::VectorXf from = values.cast<float>();

@@ -194,10 +194,7 @@ TEST_CASE("mg_wfbp is SGD with the mean gradient, however it merges") {
     CAPTURE(parameters.dump());
     const Job job = layered_job(parameters);
     Workers workers(job);
-    for (std::uint64_t step = 1; step <= kSteps; ++step) {
-      const Vector mean = workers.mean_gradient(step);
-      for (std::size_t i = 0; i < 4; ++i) workers[i] -= kRate * mean;
-    }
+    workers.step_by_means();
     const FakeResult result = run_fake(job);
     CHECK(result.models[0] == result.models[3]);
     workers.check_against(result);
@@ -354,10 +351,7 @@ TEST_CASE("bytescheduler is SGD with the mean gradient") {
     job.optimizer.learning_rate.warmup_steps = 10;  // which step's rate an update has is seen
     use_algorithm(job, "bytescheduler", parameters);
     Workers workers(job);
-    for (std::uint64_t step = 1; step <= kSteps; ++step) {
-      const Vector mean = workers.mean_gradient(step);
-      for (std::size_t i = 0; i < 4; ++i) workers[i] -= job.optimizer.learning_rate.at(step) * mean;
-    }
+    workers.step_by_means();
     const FakeResult result = run_fake(job);
     CHECK(result.models[0] == result.models[3]);
     workers.check_against(result);
