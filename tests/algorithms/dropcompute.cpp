@@ -47,21 +47,4 @@ TEST_CASE("DropCompute gives the metrics of Non-blocking SGD with a deadline, dr
   CHECK(drop != nonblocking({{"micro_batches", 8}}));
 }
 
-TEST_CASE("DropCompute's options: what is wrong with them") {
-  const auto refusal = [](const Json& algorithm) {
-    const Folder folder;
-    Json scenario = small_scenario();
-    scenario["learner"] = small_learner();
-    scenario["algorithm"] = algorithm;
-    folder.write_json("s.json", scenario);
-    return folder.errors("s.json");
-  };
-  CHECK(
-      refusal({{"name", "dropcompute"}}) ==
-      "s.json:/algorithm: lacks the key \"deadline\". Add \"deadline\": Micro-batches that are not finished this long after the start of a step are dropped.");
-  CHECK(
-      refusal({{"name", "dropcompute"}, {"deadline", "1 s"}, {"micro_batches", 32}}) ==
-      "s.json:/algorithm/micro_batches: is more than the 16 samples of the learner's batch. Found: 32. Give at most 16, or raise /learner/batch.");
-}
-
 }  // namespace simsgd::test::algorithms_dropcompute

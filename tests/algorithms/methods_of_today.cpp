@@ -297,16 +297,4 @@ TEST_CASE("what they send, exactly") {
         Approx(1.5 * (3 + 2) * 4e6).epsilon(1e-12));
 }
 
-TEST_CASE("what they cannot do is told with the remedy") {
-  const auto said = [](const std::string& algorithm, const Json& parameters) -> std::string {
-    Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
-    return refusal_of<ParameterError>([&] { use_algorithm(job, algorithm, parameters); });
-  };
-  CHECK(
-      said("noloco", {{"pull", 0.5}}) ==
-      "/pull: is not above outer_momentum, which is 0.5. Use a larger pull: with less, slow models do not come together");
-  CHECK(said("coded_sgd", {{"codec", {{"name", "dct_topk"}, {"chunk", 8}, {"k", 9}}}}) ==
-        "/codec/k: is more than \"chunk\", the coefficients of a chunk. Use at most \"chunk\"");
-}
-
 }  // namespace simsgd::test::algorithms_methods_of_today

@@ -185,15 +185,4 @@ TEST_CASE("a crash holds up others where they wait, changes no value there, and 
   CHECK(by(bounded.ends[0], 30) == 5);
 }
 
-TEST_CASE("what parameter servers cannot do is told with the remedy") {
-  const auto said = [](const Json& parameters) -> std::string {
-    Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
-    return refusal_of<ParameterError>([&] { use_algorithm(job, "parameter_server", parameters); });
-  };
-  CHECK(said({{"servers", 3}}) == "/servers: is more than the number of workers, 2. Use at most 2");
-  CHECK(
-      said({{"staleness", 1}}) ==
-      "/staleness: applies only in mode stale_synchronous. Leave it out, or set \"mode\": \"stale_synchronous\"");
-}
-
 }  // namespace simsgd::test::algorithms_parameter_server

@@ -33,45 +33,7 @@ std::string checked(const Folder& folder, const std::string& name, const Overrid
   }
 }
 
-/// What check says of the small scenario with `value` at `pointer`; what a run says of it must be the same.
-std::string refusal(const std::string& pointer, const Json& value, Json scenario = small_scenario()) {
-  const Folder folder;
-  scenario[Json::json_pointer(pointer)] = value;
-  folder.write_json("s.json", scenario);
-  const std::string said = checked(folder, "s.json");
-  CHECK(said == folder.errors("s.json"));
-  return said;
-}
-
-Json with_learner(Json scenario, const Json& model) {
-  scenario["learner"] = small_learner();
-  scenario["learner"]["model"] = model;
-  return scenario;
-}
-
 }  // namespace
-
-TEST_CASE("what a run refuses, check refuses, with the same text") {
-  Json six = small_scenario();
-  six["cluster"]["workers"] = 6;
-  CHECK(refusal("/algorithm", {{"name", "wagma"}, {"group_size", 3}}, six).starts_with("s.json:/algorithm"));
-  CHECK(refusal("/stragglers", {{{"name", "constant"}, {"factor", 2}, {"workers", {99}}}})
-            .starts_with("s.json:/stragglers/0/workers"));
-  Json large = small_scenario();
-  large["workload"]["layers"][0]["activations"] = 1e6;
-  CHECK(refusal("/workload/batch", 100000, large)
-            .starts_with("s.json:/workload/batch: needs 400 GB on each GPU"));
-  CHECK(refusal("/stragglers", {{{"name", "trace"}, {"file", "none.csv"}}})
-            .starts_with("s.json:/stragglers/0/file"));
-  CHECK(refusal("/algorithm", {{"name", "d_psgd"}, {"graph", {{"name", "file"}, {"path", "none.dot"}}}})
-            .starts_with("s.json:/algorithm/graph/path"));
-  CHECK(refusal("/seed", 1, with_learner(small_scenario(), {{"name", "cnn"}}))
-            .starts_with("s.json:/learner/model"));
-  Json sixteen = small_scenario();
-  sixteen["cluster"]["workers"] = 16;
-  sixteen["cluster"]["topology"] = {{"name", "fat_tree"}, {"oversubscription", 3}};
-  CHECK(refusal("/cluster/topology/leaf_nodes", 2, sixteen).starts_with("s.json:/cluster/topology"));
-}
 
 TEST_CASE("every point of a study is examined, and an error that several have is told once") {
   const Folder folder;
@@ -109,29 +71,6 @@ TEST_CASE("devices, clusters and workloads are examined by their own schemas") {
   CHECK(checked(folder, "w.json") == "w.json:/layers: is too short. Found: []. Give at least 1 element.");
   CHECK(checked(folder, "w.json", {{{"/layers", R"([{"type": "fc", "tensors": [10]}])"}}, {}}) ==
         "a workload");
-}
-
-TEST_CASE("what would never end, or does not fit, is refused") {
-  CHECK(
-      refusal("/stop/steps", 5000000000) ==
-      "s.json:/stop/steps: asks for 5e+09 steps of 4 workers. Found: 5000000000. Steps times workers can be at most 1e+10.");
-  Json timeless = small_scenario();
-  timeless["workload"]["layers"][0]["forward"] = 0;
-  timeless["stop"] = {{"time", 1}};
-  CHECK(refusal("/seed", 1, timeless) ==
-        "s.json:/stop/time: may never come: a step computes for no time. Found: 1. Add \"steps\".");
-  CHECK(
-      refusal("/workload/layers/0/tensors", Json::array()) ==
-      "s.json:/workload/layers: have no parameters: there is nothing to train. Found: [{\"activations\":0,\"forward_flop\":2000,\"positions\":1,\"tensors\":[],\"type\":\"fc\"}]. Give the \"tensors\" of at least one layer.");
-  CHECK(refusal("/stragglers", {{{"name", "constant"}, {"delay", 1e308}}}) ==
-        "s.json:/stragglers/0/delay: is out of range. Found: 1e+308. Write at most 1000000000000.");
-  CHECK(refusal("/cluster/device/price_usd_per_h", 2e12).find("is out of range") != std::string::npos);
-  CHECK(refusal("/cluster/nic/bandwidth", 1e-300).find("has a link") != std::string::npos);
-  Json much = with_learner(small_scenario(), {{"name", "softmax_regression"}});
-  much["learner"]["data"] = {{"name", "gaussian_mixture"}, {"samples", 10000000}, {"features", 10000000}};
-  CHECK(
-      refusal("/seed", 1, much) ==
-      "s.json:/learner/data: has 1.0001e+14 numbers, samples times features. Use at most 2.14748e+09 in all.");
 }
 
 // Sweeps where nothing can be written, or where something else lies: a sentence, the exit code, and nothing

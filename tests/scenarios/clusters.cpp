@@ -223,14 +223,6 @@ TEST_CASE("GPUs that share a host compute longer, each node by the workers on it
   CHECK(job_of(scenario).workload.one_device_step_s == job_of(small_scenario()).workload.one_device_step_s);
 }
 
-TEST_CASE("nodes and links that are not there") {
-  CHECK(errors_with("/network", {{"slow_links", {{{"nodes", {99}}}}}})
-            .find("/network/slow_links/0/nodes/0: is not a node of the cluster, which has") !=
-        std::string::npos);
-  CHECK(errors_with("/network", {{"slow_links", {{{"links", {"no such link"}}}}}})
-            .find("/network/slow_links/0/links/0: is not a link of the network") != std::string::npos);
-}
-
 TEST_CASE("crashes: when, how long, and how often a checkpoint is written") {
   const Job job = with("failures", {{"mean_time_between", "2 h"},
                                     {"restart", "5 min"},
@@ -246,11 +238,6 @@ TEST_CASE("crashes: when, how long, and how often a checkpoint is written") {
   CHECK(job.failures.crashes[0].rank == 1);
   CHECK(job.failures.crashes[0].time_s == 10);
   CHECK(!job_of(small_scenario()).failures.any());
-}
-
-TEST_CASE("a crash of a worker that is not there") {
-  CHECK(errors_with("/failures", {{"crashes", {{{"worker", 99}, {"time", 1}}}}})
-            .find("/failures/crashes/0/worker: is not a rank of this job, which has") != std::string::npos);
 }
 
 }  // namespace simsgd::test::scenarios_clusters

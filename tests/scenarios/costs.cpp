@@ -115,71 +115,6 @@ TEST_CASE("on what we ship no algorithm uses an unknown cost") {
   }
 }
 
-TEST_CASE("a cost that is used and unknown is said in words") {
-  using Texts = std::vector<std::string>;
-  const auto notes = [](const Json& algorithm) { return unknown_costs(job_of(scenario_with(algorithm))); };
-  CHECK(notes({{"name", "local_sgd"}}).empty());
-  const std::string slowdown =
-      "communication does not slow the computing beside it: device D has no \"communication_slowdown\"";
-  CHECK(notes({{"name", "allreduce_sgd"}}) == Texts{slowdown});
-  CHECK(notes({{"name", "wagma"}}) == Texts{slowdown});
-  CHECK(notes({{"name", "eager_sgd"}}) == Texts{slowdown});
-  CHECK(notes({{"name", "sgp"}}) == Texts{"scaling a model takes no time: cluster C has no \"host.scale\""});
-  const Texts sparse = {"choosing the top k takes no time: device D has no \"selection\"",
-                        "adding a vector to gathered tensors takes no time: device D has no \"accumulate\"",
-                        "copies of the gradient on the host take no time: cluster C has no \"host.copy\""};
-  Texts gtopk = sparse, topk = sparse, sampled = sparse;
-  gtopk.emplace_back("merging chosen entries takes no time: cluster C has no \"host.merge\"");
-  CHECK(notes({{"name", "gtopk"}}) == gtopk);
-  topk.insert(topk.begin(), "adding gathered entries takes no time: cluster C has no \"host.scatter_add\"");
-  CHECK(notes({{"name", "topk_sgd"}}) == topk);
-  sampled.insert(sampled.begin() + 1,
-                 "a pass over a vector runs at the peak of the memory: device D has no \"vector_pass\"");
-  sampled.push_back(gtopk.back());
-  CHECK(notes({{"name", "gtopk"}, {"selection", "sampled"}}) == sampled);
-  CHECK(
-      notes({{"name", "spd_kfac"}}) ==
-      Texts{
-          "products of matrices run at the efficiency of training kernels: device D has no \"gemm.efficiency\"",
-          "gathering a factor's matrix takes no time: device D has no \"gemm.gather\"",
-          "inverses are timed by FLOPs at the efficiency of training kernels: device D has no \"inverse.times\"",
-          "an inverse takes its kernel's time alone: device D has no \"inverse.overhead\"", slowdown});
-}
-
-TEST_CASE("hosts of which nothing is known are said once, with what they lack; one worker has none") {
-  Json scenario = scenario_with({{"name", "local_sgd"}});
-  scenario["cluster"].erase("host");
-  CHECK(
-      unknown_costs(job_of(scenario)) ==
-      std::vector<std::string>{
-          "the hosts' work in communication takes no time as far as it is unknown: cluster C has no \"host.launch\", \"host.pack\", \"host.staged\", \"host.reduce\", \"host.tensor\""});
-  scenario["cluster"]["workers"] = 1;
-  CHECK(unknown_costs(job_of(scenario)).empty());
-}
-
-TEST_CASE("times modelled by FLOPs say what they leave out; measured ones need nothing of it") {
-  Json scenario = scenario_with({{"name", "local_sgd"}});
-  scenario["cluster"]["device"] = {{"name", "D"}, {"peak_flops", "1 TFLOPS"}};
-  CHECK(unknown_costs(job_of(scenario)) ==
-        std::vector<std::string>{
-            "launching a kernel takes no time: device D has no \"launch\"",
-            "a layer's memory traffic takes no time: device D has no \"memory_bandwidth\""});
-  scenario["workload"]["one_device"] = {
-      {{"device", "D"}, {"batch", 8}, {"forward_backward", "10 ms"}, {"source", "a test"}}};
-  CHECK(unknown_costs(job_of(scenario)).empty());
-}
-
-TEST_CASE("what is said to be 0 is known") {
-  Json scenario = scenario_with({{"name", "gtopk"}});
-  scenario["cluster"]["device"]["selection"] = 0;
-  scenario["cluster"]["device"]["accumulate"] = 0;
-  for (const char* key : {"copy", "merge"}) scenario["cluster"]["host"][key] = 0;
-  CHECK(unknown_costs(job_of(scenario)).empty());
-  scenario["algorithm"] = {{"name", "allreduce_sgd"}};
-  scenario["cluster"]["device"]["communication_slowdown"] = 0;
-  CHECK(unknown_costs(job_of(scenario)).empty());
-}
-
 TEST_CASE("vectors that the device copies and adds take their passes over its memory") {
   Json scenario = scenario_with({{"name", "sgp"}});
   scenario["cluster"]["device"]["memory_bandwidth"] = "1 TB/s";
@@ -199,33 +134,6 @@ TEST_CASE("vectors that the device copies and adds take their passes over its me
   scenario["cluster"]["host"] = {{"staged", false}};
   CHECK(job_of(scenario).cluster.host.staging_Bps.known());
   CHECK(job_of(scenario).cluster.host.staging_Bps == 0);
-}
-
-TEST_CASE("times of inversions are by ascending dimension, and there is one at least") {
-  const auto times = [](const Json& list) {
-    return errors_with("/cluster/device/inverse", {{"times", list}});
-  };
-  const auto time = [](int dimension) { return Json{{"dimension", dimension}, {"time", "1 ms"}}; };
-  CHECK(times({time(64), time(128)}).empty());
-  CHECK(
-      times({time(128), time(128)}) ==
-      "s.json:/cluster/device/inverse/times/1/dimension: is not above the one before it. Found: 128. List the measurements by ascending dimension.");
-  CHECK(times(Json::array()) ==
-        "s.json:/cluster/device/inverse/times: is too short. Found: []. Give at least 1 element.");
-}
-
-TEST_CASE("times of factorisations are by ascending FLOPs, of matrices that are not wide") {
-  const auto times = [](const Json& list) { return errors_with("/cluster/device/qr", {{"times", list}}); };
-  const auto time = [](int rows, int columns) {
-    return Json{{"rows", rows}, {"columns", columns}, {"time", "1 ms"}};
-  };
-  CHECK(times({time(1000, 4), time(100, 100)}).empty());  // 32 kflop, 1.3 Mflop
-  CHECK(
-      times({time(100, 100), time(1000, 4)}) ==
-      "s.json:/cluster/device/qr/times/1: takes no more FLOPs than the one before it. Found: {\"columns\":4,\"rows\":1000,\"time\":\"1 ms\"}. List the measurements by ascending 2 m n^2 - 2/3 n^3, m rows and n columns.");
-  CHECK(
-      times(Json::array({time(4, 8)})) ==
-      "s.json:/cluster/device/qr/times/0/columns: is more than its rows. Found: 8. Give the times of its transpose.");
 }
 
 // What training ResNet-50 needs of a GPU, part by part, by formulas over its layers.

@@ -1,20 +1,26 @@
-// What a scenario or a study is told that cannot be run: the full text of every message, as blocks of text in
-// messages/*.txt. Blocks are separated by empty lines. A block is a name where it has one of its own, what it
-// writes into the small scenario of these tests, and the errors, one per line:
+// What a scenario or a study is told that cannot be run, and what becomes of one that can: as blocks of text
+// in messages/*.txt. Blocks are separated by empty lines. A block is a name where it has one of its own, what
+// it writes into the small scenario of these tests, and the errors, one per line:
 //   /pointer = JSON        a value of the scenario
 //   without /pointer       and one that is not there
-//   file NAME: TEXT        a file beside the scenario, or the scenario itself, s.json
+//   file NAME: TEXT        a file beside the scenario, or the scenario itself, s.json; \n ends a line
 //   --set /pointer=VALUE   options of the command line
 //   --seed NUMBER
 //   or LINE                starts another scenario, of which the same is said
-// "is right" stands for no error, and "..." at an error's end for any text. The block "in all cases" holds
-// for all blocks of its file.
+// "..." at an error's end stands for any text. Where there is no error, the block says so, or what follows:
+//   is right
+//   note ABOUT: TEXT       of the job; "no notes": no others than the small scenario has
+//   becomes /pointer = JSON  in the resolved scenario, and "becomes without /pointer"
+//   point LABEL            of a study: its points in order; "point N: /pointer = JSON", from 1, likewise
+// The block "in all cases" holds for all blocks of its file. `check` says of each scenario what a run says.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 
+#include "analysis/runs/sweep_points.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "tests/scenarios/support.hpp"
@@ -24,6 +30,22 @@ namespace simsgd::test::scenarios_messages {
 
 namespace {
 
+using Lines = std::vector<std::string>;
+
+std::string behind(const std::string& line, const std::string& begin) { return line.substr(begin.size()); }
+
+/// Of "/pointer = JSON".
+std::pair<Json::json_pointer, Json> value_of(const std::string& line) {
+  const std::size_t equals = line.find(" = ");
+  return {Json::json_pointer(line.substr(0, equals)), Json::parse(line.substr(equals + 3))};
+}
+
+Lines notes_of(const Job& job) {
+  Lines all;
+  for (const Note& note : job.notes) all.push_back(fmt::format("note {}: {}", note.about, note.text));
+  return all;
+}
+
 /// What one block writes, and where.
 class Case {
  public:
@@ -32,8 +54,10 @@ class Case {
     if (line.starts_with("file ")) {
       const std::size_t colon = line.find(": ");
       const std::string name = line.substr(5, colon - 5);
+      std::string text = line.substr(colon + 2);
+      for (std::size_t at; (at = text.find("\\n")) != std::string::npos;) text.replace(at, 2, "\n");
       has_scenario_ = has_scenario_ || name == "s.json";
-      folder_->write(name, line.substr(colon + 2));
+      folder_->write(name, text);
     } else if (line.starts_with("without ")) {
       const Json::json_pointer pointer(line.substr(8));
       scenario_.at(pointer.parent_pointer()).erase(pointer.back());
@@ -42,29 +66,93 @@ class Case {
     } else if (line.starts_with("--seed ")) {
       overrides_.seed = std::stoull(line.substr(7));
     } else if (line.starts_with("/")) {
-      const std::size_t equals = line.find(" = ");
-      scenario_[Json::json_pointer(line.substr(0, equals))] = Json::parse(line.substr(equals + 3));
+      const auto [pointer, value] = value_of(line);
+      scenario_[pointer] = value;
     } else {
       return false;
     }
     return true;
   }
 
-  std::string errors(bool of_study) const {
+  void check_against(const Lines& expected, bool of_study) const {
     if (!has_scenario_) folder_->write_json("s.json", scenario_);
-    if (!of_study) return folder_->errors("s.json", overrides_);
-    return folder_->without_folder(
-        refusal_of<ConfigError>([&] { load_study(folder_->path("s.json"), overrides_); }));
+    const std::string file = folder_->path("s.json");
+    const auto said = [this](const auto& call) {
+      return folder_->without_folder(refusal_of<ConfigError>(call));
+    };
+    if (of_study) {
+      Study study;
+      const std::string errors = said([&] { study = load_study(file, overrides_); });
+      return errors.empty() ? check_points(study, expected) : check_errors(errors, expected);
+    }
+    Scenario scenario;
+    Job job;
+    const std::string errors = said([&] {
+      scenario = load_scenario(file, overrides_);
+      job = make_job(scenario);
+    });
+    if (!has_scenario_ && !scenario_.contains("axes") && !scenario_.contains("seeds")) {
+      const std::string checked = said([&] { CHECK(check_file(file, overrides_, {}) == "a scenario"); });
+      CHECK(checked == errors);
+    }
+    if (!errors.empty()) return check_errors(errors, expected);
+    Lines notes = notes_of(job), expected_notes;
+    static const Lines kUsual = notes_of(job_of(small_scenario()));
+    std::erase_if(notes, [](const std::string& note) {
+      return std::find(kUsual.begin(), kUsual.end(), note) != kUsual.end();
+    });
+    bool of_notes = false;
+    for (const std::string& line : expected) {
+      CAPTURE(line);
+      if (line.starts_with("becomes without /")) {
+        CHECK(!scenario.resolved.contains(Json::json_pointer(behind(line, "becomes without "))));
+      } else if (line.starts_with("becomes /")) {
+        const auto [pointer, value] = value_of(behind(line, "becomes "));
+        CHECK(scenario.resolved.at(pointer) == value);
+      } else if (line != "is right") {
+        of_notes = true;
+        if (line != "no notes") expected_notes.push_back(line);
+      }
+    }
+    if (of_notes)
+      CHECK(fmt::format("{}", fmt::join(notes, "\n")) == fmt::format("{}", fmt::join(expected_notes, "\n")));
   }
 
  private:
+  static void check_points(const Study& study, const Lines& expected) {
+    Lines points, expected_points;
+    for (const std::string& label : labels(study)) points.push_back("point " + label);
+    for (const std::string& line : expected) {
+      CAPTURE(line);
+      const std::size_t colon = line.find(": /");
+      if (colon == std::string::npos) {
+        if (line != "is right") expected_points.push_back(line);
+        continue;
+      }
+      const auto [pointer, value] = value_of(line.substr(colon + 2));
+      const StudyPoint& point = study.points.at(std::stoul(behind(line, "point ")) - 1);
+      CHECK(load_point(study, point).resolved.value(pointer, Json()) == value);
+    }
+    if (!expected_points.empty()) CHECK(points == expected_points);
+  }
+
+  static void check_errors(const std::string& errors, const Lines& expected) {
+    std::string shown;
+    std::istringstream lines(errors);
+    std::size_t at = 0;
+    for (std::string line; std::getline(lines, line); ++at) {
+      const std::string& whole = at < expected.size() ? expected[at] : "";
+      const bool cut = whole.ends_with("...") && line.starts_with(whole.substr(0, whole.size() - 3));
+      shown += (at > 0 ? "\n" : "") + (cut ? whole : line);
+    }
+    CHECK(shown == fmt::format("{}", fmt::join(expected, "\n")));
+  }
+
   std::unique_ptr<Folder> folder_ = std::make_unique<Folder>();
   Json scenario_ = small_scenario();
   Overrides overrides_;
   bool has_scenario_ = false;
 };
-
-using Lines = std::vector<std::string>;
 
 std::vector<Lines> blocks_of(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -77,17 +165,9 @@ std::vector<Lines> blocks_of(const std::filesystem::path& path) {
   return blocks;
 }
 
-void check_errors(const Case& written, const std::string& expected, bool of_study) {
-  const std::string errors = written.errors(of_study);
-  if (expected.ends_with("..."))
-    CHECK(errors.substr(0, expected.size() - 3) + "..." == expected);
-  else
-    CHECK(errors == expected);
-}
-
 void check_block(const Lines& always, const Lines& block, bool of_study) {
   std::vector<Case> cases;
-  std::string expected;
+  Lines expected;
   const auto open = [&] {
     cases.emplace_back();
     for (const std::string& line : always) REQUIRE(cases.back().take(line));
@@ -96,12 +176,10 @@ void check_block(const Lines& always, const Lines& block, bool of_study) {
   for (const std::string& line : block) {
     const bool another = line.starts_with("or ");
     if (another) open();
-    if (!cases.back().take(another ? line.substr(3) : line))
-      expected += (expected.empty() ? "" : "\n") + line;
+    if (!cases.back().take(another ? line.substr(3) : line)) expected.push_back(line);
   }
   REQUIRE(!expected.empty());
-  if (expected == "is right") expected.clear();
-  for (const Case& written : cases) check_errors(written, expected, of_study);
+  for (const Case& written : cases) written.check_against(expected, of_study);
 }
 
 }  // namespace
@@ -111,7 +189,7 @@ TEST_CASE("every message is that of its block") {
   for (const auto& entry : std::filesystem::directory_iterator(SIMSGD_SOURCE_DIR "/tests/scenarios/messages"))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
-  REQUIRE(paths.size() == 9);
+  REQUIRE(paths.size() == 14);
   for (const std::filesystem::path& path : paths) {
     CAPTURE(path.filename().string());
     Lines always;
@@ -171,15 +249,6 @@ std::string without_places(const std::string& errors) { return errors.substr(0, 
 
 }  // namespace
 
-TEST_CASE("a truncated file says where it ends and what was expected") {
-  CHECK(
-      error_of("{\n  \"seed\": [1, 2") ==
-      "s.json: is not valid JSON, line 2, column 16: unexpected end of input; expected ']'. The file ends too early: close every brace, bracket and quotation mark.");
-  CHECK(
-      error_of("") ==
-      "s.json: is not valid JSON, line 1, column 1: unexpected end of input; expected '[', '{', or a literal. The file ends too early: close every brace, bracket and quotation mark.");
-}
-
 TEST_CASE("brackets without end and numbers without limit") {
   CHECK(error_of(std::string(100000, '[')) ==
         "s.json: is nested deeper than 100 levels. Check its brackets and braces.");
@@ -207,51 +276,6 @@ TEST_CASE("a directory is not a scenario") {
   CHECK_THROWS_WITH(
       files.read(folder.path("none.json")),
       (folder.path("none.json") + ": cannot be read. Check that it exists and may be read.").c_str());
-}
-
-TEST_CASE("a used file that does not exist: the nearest name, or those that are there") {
-  const Folder folder;
-  folder.write_json("clusters/ethernet-1g.json", Json::object());
-  Json scenario = small_scenario();
-  folder.write("d.json", R"({"name": "D"})");
-  scenario["cluster"] = {
-      {"use", "clusters/ethrnet-1g.json"}, {"workers", 4}, {"device", {{"use", "d.json"}}}};
-  folder.write_json("s.json", scenario);
-  CHECK(
-      without_places(folder.errors("s.json")) ==
-      "s.json:/cluster/use: names a file that does not exist. Found: \"clusters/ethrnet-1g.json\". Did you mean \"clusters/ethernet-1g.json\"?");
-  CHECK(folder.errors("s.json").find(" Looked for clusters/ethrnet-1g.json, ") != std::string::npos);
-  scenario["cluster"]["use"] = "clusters/token-ring.json";
-  folder.write_json("s.json", scenario);
-  CHECK(
-      without_places(folder.errors("s.json")) ==
-      "s.json:/cluster/use: names a file that does not exist. Found: \"clusters/token-ring.json\". There is ethernet-1g.json.");
-}
-
-TEST_CASE("errors name the file in which the value was written") {
-  const Folder folder;
-  folder.write("clusters/c.json",
-               R"({"name": "c", "device": {"use": "devices/d.json"}, "nic": {"bandwith": "1 GB/s",
-    "bandwidth": "1 GB"}, "topology": {"name": "star"}, "workers": 1})");
-  folder.write("devices/d.json", R"({"name": "d", "memory": "16 s", "peak_flops": 1e12})");
-  Json scenario = small_scenario();
-  scenario["cluster"] = {{"use", "clusters/c.json"}, {"workers", -4}, {"nic", {{"count", 0}}}};
-  folder.write_json("s.json", scenario);
-  // devices/d.json lies beside clusters/, above the file that names it, so it is found only below
-  // "scenarios".
-  const Folder other;
-  for (const char* name : {"clusters/c.json", "devices/d.json", "s.json"})
-    std::filesystem::create_directories(
-        std::filesystem::path(other.path("scenarios/" + std::string(name))).parent_path());
-  for (const char* name : {"clusters/c.json", "devices/d.json", "s.json"})
-    std::filesystem::copy_file(folder.path(name), other.path("scenarios/" + std::string(name)));
-  CHECK(
-      other.errors("scenarios/s.json") ==
-      "scenarios/devices/d.json:/memory: has the unit \"s\", which is not a unit of bytes. Found: \"16 s\". Write \"16 GB\" or 16e9 (bytes).\n"
-      "scenarios/clusters/c.json:/nic/bandwidth: has the unit \"GB\", which is not a unit of bandwidth. Found: \"1 GB\". Write \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second).\n"
-      "scenarios/s.json:/cluster/nic/count: is out of range. Found: 0. Write a whole number of at least 1.\n"
-      "scenarios/clusters/c.json:/nic/bandwith: is an unknown key. Found: \"1 GB/s\". Did you mean \"bandwidth\"? Valid keys here: bandwidth, burst, count, goodput, latency, segments, shaper_loss.\n"
-      "scenarios/s.json:/cluster/workers: is out of range. Found: -4. Write a whole number of at least 1.");
 }
 
 }  // namespace simsgd::test::scenarios_messages

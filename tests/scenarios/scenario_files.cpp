@@ -144,70 +144,6 @@ Json with_cluster(const Json& cluster) {
 
 }  // namespace
 
-TEST_CASE("the file is the base, and the keys beside `use` are merged over it, object by object") {
-  const Folder folder;
-  write_cluster(folder);
-  const std::string file = folder.write_json(
-      "scenarios/s.json",
-      with_cluster({{"use", "clusters/c.json"}, {"workers", 4}, {"nic", {{"latency", "7 us"}}}}));
-  const Json cluster = load_scenario(file).resolved["cluster"];
-  CHECK(cluster["workers"] == 4);
-  CHECK(cluster["nic"] ==
-        Json{{"bandwidth", "1 GB/s"}, {"latency", "7 us"}, {"count", 1}, {"segments", Json::array()}});
-  CHECK(cluster["device"]["name"] == "slow");
-  CHECK(cluster["device"]["efficiency"] == 0.4);
-  CHECK(!cluster.contains("use"));
-  CHECK(!cluster["device"].contains("use"));
-}
-
-TEST_CASE("lists and values replace each other as a whole") {
-  const Folder folder;
-  folder.write("base.json", R"({"node_speed": [1, 2, 3, 4], "placement": {"name": "random"}})");
-  Json scenario = small_scenario();
-  scenario["cluster"]["use"] = "base.json";
-  scenario["cluster"]["placement"] = "round_robin";
-  folder.write_json("s.json", scenario);
-  const Json cluster = load_scenario(folder.path("s.json")).resolved["cluster"];
-  CHECK(cluster["node_speed"] == Json{1, 2, 3, 4});
-  CHECK(cluster["placement"] == "round_robin");
-}
-
-TEST_CASE("another device replaces the cluster's device and mixes nothing") {
-  const Folder folder;
-  write_cluster(folder);
-  const std::string file = folder.write_json(
-      "scenarios/s.json",
-      with_cluster({{"use", "clusters/c.json"}, {"workers", 4}, {"device", {{"use", "devices/fast.json"}}}}));
-  const Json device = load_scenario(file).resolved["cluster"]["device"];
-  CHECK(device["name"] == "fast");
-  CHECK(device["efficiency"] == 0.5);  // the default, not the slow one's
-  CHECK(!device.contains("launch"));   // the slow one's; unknown of this one
-}
-
-TEST_CASE("a device by `use` replaces one that is written out in the base") {
-  const Folder folder;
-  write_cluster(folder);
-  folder.write("scenarios/inline.json",
-               R"({"use": "clusters/c.json", "device": {"name": "own", "memory": 5}})");
-  const std::string file = folder.write_json(
-      "scenarios/s.json",
-      with_cluster({{"use", "inline.json"}, {"workers", 4}, {"device", {{"use", "devices/fast.json"}}}}));
-  const Json device = load_scenario(file).resolved["cluster"]["device"];
-  CHECK(device["name"] == "fast");
-  CHECK(device["memory"] == 0);
-}
-
-TEST_CASE("another plug-in's name replaces the object with its parameters") {
-  const Folder folder;
-  write_cluster(folder);
-  Json cluster = {{"use", "clusters/c.json"}, {"workers", 4}, {"topology", {{"name", "star"}}}};
-  CHECK(load_scenario(folder.write_json("scenarios/s.json", with_cluster(cluster)))
-            .resolved["cluster"]["topology"] == Json{{"name", "star"}});
-  cluster["topology"]["name"] = "switch_tree";
-  CHECK(load_scenario(folder.write_json("scenarios/s.json", with_cluster(cluster)))
-            .resolved["cluster"]["topology"]["oversubscription"] == 4);
-}
-
 TEST_CASE("a scenario may use a scenario; a null or another kind of value replaces an object") {
   const Folder folder;
   Json base = small_scenario();
@@ -232,18 +168,6 @@ TEST_CASE("a setting of `use` keeps what is written beside it, in whichever file
   CHECK(cluster["device"]["launch"] == "3 us");
 }
 
-TEST_CASE("the key by which editors find the schema is left out") {
-  const Folder folder;
-  Json scenario = small_scenario();
-  scenario["$schema"] = "scenario.schema.json";
-  folder.write("c.json", R"({"$schema": "x", "source": "a test"})");
-  scenario["cluster"]["use"] = "c.json";
-  const Json resolved = load_scenario(folder.write_json("s.json", scenario)).resolved;
-  CHECK(!resolved.contains("$schema"));
-  CHECK(!resolved["cluster"].contains("$schema"));
-  CHECK(resolved["cluster"]["source"] == "a test");
-}
-
 TEST_CASE("where files are looked for") {
   const std::vector<std::string> paths = search_path("clusters/c.json", "a/scenarios/papers/p.json");
   REQUIRE(paths.size() >= 4);
@@ -256,81 +180,9 @@ TEST_CASE("where files are looked for") {
 
 // --set and --seed.
 
-namespace {
-
-Overrides set(std::vector<std::pair<std::string, std::string>> all) { return {std::move(all), {}}; }
-
-std::string errors_of(const Overrides& overrides) {
-  const Folder folder;
-  folder.write_json("s.json", small_scenario());
-  return folder.errors("s.json", overrides);
-}
-
-}  // namespace
-
-TEST_CASE("a value is JSON where it parses, else text") {
-  const Json resolved = load(small_scenario(), set({{"/cluster/workers", "6"},
-                                                    {"/cluster/nic/bandwidth", "2 GB/s"},
-                                                    {"/name", "\"7\""},
-                                                    {"/cluster/node_speed", "[1,1,1,1,1,2]"}}))
-                            .resolved;
-  CHECK(resolved["cluster"]["workers"] == 6);
-  CHECK(resolved["cluster"]["nodes"] == 6);
-  CHECK(resolved["cluster"]["nic"]["bandwidth"] == "2 GB/s");
-  CHECK(resolved["name"] == "7");
-  CHECK(resolved["cluster"]["node_speed"].size() == 6);
-}
-
-TEST_CASE("missing members are made, elements are replaced and appended, later ones win") {
-  const Json resolved =
-      load(small_scenario(), set({{"/optimizer/name", "sgd"},
-                                  {"/optimizer/momentum", "0.5"},
-                                  {"/optimizer/momentum", "0.9"},
-                                  {"/workload/layers/0/tensors/1", "20"},
-                                  {"/stragglers/-", R"({"name": "exponential", "mean": "1 ms"})"},
-                                  {"/stragglers/0/mean", "2 ms"}}))
-          .resolved;
-  CHECK(resolved["optimizer"]["momentum"] == 0.9);
-  CHECK(resolved["workload"]["layers"][0]["tensors"] == Json{1000, 20});
-  CHECK(resolved["stragglers"][0]["mean"] == "2 ms");
-}
-
-TEST_CASE("a `use` is set before it is resolved, and a value may hold one") {
-  const Folder folder;
-  folder.write("d.json", R"({"name": "from file", "peak_flops": 1e12})");
-  folder.write_json("s.json", small_scenario());
-  const auto device = [&folder](const Overrides& overrides) {
-    return load_scenario(folder.path("s.json"), overrides).resolved["cluster"]["device"]["name"];
-  };
-  CHECK(device(set({{"/cluster/device/use", "d.json"}})) == "from file");
-  CHECK(device(set({{"/cluster/device", R"({"use": "d.json"})"}})) == "from file");
-  CHECK(device(set({{"/cluster/device", R"({"use": "d.json", "name": "mine"})"}})) == "mine");
-}
-
 TEST_CASE("--seed sets the seed") {
   CHECK(load(small_scenario(), {{}, 42}).resolved["seed"] == 42);
   CHECK(job_of(small_scenario(), {{}, 42}).seed == 42);
-}
-
-TEST_CASE("errors in a value from the command line say so") {
-  CHECK(errors_of(set({{"/cluster/workers", "0"}})) ==
-        "--set:/cluster/workers: is out of range. Found: 0. Write a whole number of at least 1.");
-  CHECK(errors_of(set({{"/cluster/device/use", "none.json"}}))
-            .starts_with(
-                "--set:/cluster/device/use: names a file that does not exist. Found: \"none.json\". "));
-  CHECK(
-      errors_of(set({{"/clutser/workers", "4"}}))
-          .starts_with(
-              "--set:/clutser: is an unknown key. Found: {\"workers\":4}. Did you mean \"cluster\"? Valid keys here: "));
-}
-
-TEST_CASE("a pointer that leads nowhere") {
-  CHECK(
-      errors_of(set({{"/workload/layers/5/name", "x"}})) ==
-      "--set:/workload/layers/5/name: names element \"5\" of a list of 1. Found: \"x\". Give a pointer into the scenario.");
-  CHECK(
-      errors_of(set({{"/workload/layers/0/type/x", "1"}})) ==
-      "--set:/workload/layers/0/type/x: names the member \"x\" of something that is neither an object nor a list. Found: 1. Give a pointer into the scenario.");
 }
 
 TEST_CASE("--set takes a pointer and a value") {

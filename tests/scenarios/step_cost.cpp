@@ -49,13 +49,6 @@ double step_s(const Json& scenario) {
   return workload.one_device_step_s;
 }
 
-/// But those on costs that the small scenario does not know.
-std::vector<Note> notes_of(const Json& scenario) {
-  std::vector<Note> notes = job_of(scenario).notes;
-  std::erase_if(notes, [](const Note& note) { return note.about == "unknown-cost"; });
-  return notes;
-}
-
 double metric(const Json& scenario, const char* name) {
   const RunOutcome outcome = run_scenario(load(scenario), {});
   return outcome.document["metrics"][name].get<double>();
@@ -120,19 +113,6 @@ TEST_CASE("a table of one entry holds for that batch alone") {
       "s.json:/workload/batch: makes a pass of 9 samples, beyond the 8 that /workload/one_device/0/step_cost/times were measured with. Found: 9. Use 8 samples, or measure more.");
 }
 
-TEST_CASE("a table is not asked beyond its range") {
-  CHECK(
-      errors_of(measured(kTable, 65)) ==
-      "s.json:/workload/batch: makes a pass of 65 samples, beyond the 2 to 64 that /workload/one_device/0/step_cost/times were measured with. Found: 65. Use 2 to 64 samples, or measure more.");
-  CHECK(
-      errors_of(given(kTable, 64, 64)) ==
-      "s.json:/workload/batch: makes micro-batches of 1 sample, beyond the 2 to 64 that /workload/step_cost/times were measured with. Found: 64. Use 2 to 64 samples for each of the micro_batches, or measure more.");
-  CHECK(errors_of(measured(kTable, 128, 2)) == "");
-  Json other = measured(kTable, 128);  // of a device that this cluster has not
-  other["workload"]["one_device"][0]["device"] = "E";
-  CHECK(errors_of(other) == "");
-}
-
 TEST_CASE("the law between a table's entries is within what its header says of a fixed and a linear cost") {
   // c + b s at batches a factor apart: the greatest error of a line on logarithmic scales.
   const auto worst = [](double factor) {
@@ -195,15 +175,6 @@ TEST_CASE("parts that an algorithm makes of a batch pay the fixed cost each") {
       "s.json:/algorithm/micro_batches: makes parts of 1 sample, beyond the 2 to 64 that step_cost/times were measured with. Found: 4. Use fewer, a larger batch, or measure more.");
 }
 
-TEST_CASE("a time by samples extrapolates nothing, and equal layers are told of") {
-  CHECK(notes_of(measured(kAffine, 64, 4)).empty());
-  CHECK(notes_of(measured(kTable, 64, 4)).empty());
-  const auto notes = notes_of(given(kAffine));
-  REQUIRE(notes.size() == 1);
-  CHECK(notes[0].about == "assumed-layers");
-  CHECK(notes[0].text.starts_with("the workload's step_cost is the same on every device; 32 equal layers"));
-}
-
 TEST_CASE("a resolved scenario is its own") {
   for (const Json& scenario : {measured(kAffine, 64, 4), measured(kTable), given(kTable), given(kAffine)}) {
     const Scenario loaded = load(scenario);
@@ -212,58 +183,6 @@ TEST_CASE("a resolved scenario is its own") {
           make_job(loaded).workload.one_device_step_s);
   }
   CHECK(load(given(kAffine)).resolved["workload"]["equal_layers"] == 32);
-}
-
-TEST_CASE("what says too much, too little or nothing is refused") {
-  const std::string at = "s.json:/workload/one_device/0/step_cost";
-  CHECK(
-      errors_of(measured(Json::object())) ==
-      at +
-          ": does not say how long a pass takes. Found: {}. Give \"fixed\" and \"per_sample\", or \"times\".");
-  CHECK(errors_of(measured({{"fixed", 1}, {"times", kTable["times"]}}))
-            .starts_with(at + ": says the time twice."));
-  CHECK(
-      errors_of(measured({{"fixed", 0}, {"per_sample", 0}}))
-          .ends_with(
-              ": takes no time. Found: {\"fixed\":0,\"per_sample\":0}. Give a \"fixed\" or \"per_sample\" above 0."));
-  Json descending = kTable;
-  descending["times"][1]["batch"] = 2;
-  CHECK(
-      errors_of(measured(descending)) ==
-      at +
-          "/times/1/batch: is not above the one before it. Found: 2. List the measurements by ascending batch, each once.");
-  CHECK(
-      errors_of(measured({{"fixed", -1}})) ==
-      at +
-          "/fixed: is out of range. Found: -1. Write a number of at least 0, such as \"20 ms\" or 0.02 (seconds).");
-  Json both = measured(kAffine);
-  both["workload"]["one_device"][0]["batch"] = 8;
-  CHECK(
-      errors_of(both) ==
-      "s.json:/workload/one_device/0/batch: has no effect together with \"step_cost\". Found: 8. Remove it.");
-  both = measured(kAffine);
-  both["workload"]["one_device"].push_back(
-      {{"device", "D"}, {"batch", 8}, {"samples_per_s", 10}, {"source", "a test"}});
-  CHECK(
-      errors_of(both) ==
-      "s.json:/workload/one_device/1: is a time of D beside entry 0, but a \"step_cost\" is for all batches. Found: {\"batch\":8,\"device\":\"D\",\"samples_per_s\":10,\"source\":\"a test\"}. Keep one of the two.");
-  both["workload"]["one_device"][1].erase("batch");
-  both["workload"]["one_device"][1]["device"] = "E";
-  CHECK(
-      errors_of(both) ==
-      "s.json:/workload/one_device/1: lacks the key \"batch\". Found: {\"device\":\"E\",\"samples_per_s\":10,\"source\":\"a test\"}. Add \"batch\": the samples of the measured step.");
-  Json twice = given(kAffine);
-  twice["workload"]["step_time"] = 1;
-  CHECK(
-      errors_of(twice) ==
-      "s.json:/workload/step_cost: is given together with \"step_time\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
-  Json layers = measured(kAffine);
-  layers["workload"].erase("one_device");
-  layers["workload"]["step_cost"] = kAffine;
-  layers["workload"]["parameters"] = 1e6;
-  CHECK(
-      errors_of(layers) ==
-      "s.json:/workload/step_cost: is given together with \"layers\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
 }
 
 // Products that a user measured, as a CSV file under a device's "gemm".
@@ -321,20 +240,6 @@ TEST_CASE("a kernel of the job takes what the table says, or its law's ratio bey
   const Device device = make_job(load_scenario(file)).cluster.device;
   CHECK(gemm_s(device, {.m = 200, .n = 200, .k = 200}) == doctest::Approx(40e-6).epsilon(1e-12));
   CHECK(gemm_s(device, {.m = 400, .n = 400, .k = 400}) == doctest::Approx(320e-6).epsilon(1e-12));
-}
-
-TEST_CASE("a table is read under gemm alone, and one that is not there is not taken for a JSON file") {
-  const Folder folder;
-  Json scenario = with_table(folder, "m,n,k,us\n1,1,1,1\n");
-  scenario["cluster"]["device"] = {{"use", "my.csv"}, {"name", "D"}};
-  folder.write_json("s.json", scenario);
-  CHECK(folder.errors("s.json") ==
-        "my.csv: is a table, which only a device's \"gemm\" reads. Use a JSON file that holds one object.");
-  scenario["cluster"]["device"] = {{"name", "D"}, {"gemm", {{"use", "mi.csv"}}}};
-  folder.write_json("s.json", scenario);
-  CHECK(folder.errors("s.json").starts_with(
-      "s.json:/cluster/device/gemm/use: names a file that does not exist. Found: \"mi.csv\". Did you mean "
-      "\"my.csv\"? Looked for "));
 }
 
 }  // namespace simsgd::test::scenarios_step_cost

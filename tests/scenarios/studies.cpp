@@ -1,7 +1,11 @@
-// Studies: points, labels, and what each point is.
+// Studies: ranges, labels, conditions, draws, and seeds until certain. Points as text: messages/studies.txt.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "scenarios/language/axes.hpp"
 #include "scenarios/language/axis_values.hpp"
@@ -9,98 +13,13 @@
 
 namespace simsgd::test::scenarios_studies {
 
-namespace {
-
-Study study_of(const Folder& folder, const std::vector<Json>& axes, const Json& seeds = nullptr,
-               const Overrides& overrides = {}) {
-  Json scenario = small_scenario();
-  if (!axes.empty()) scenario["axes"] = axes;
-  if (!seeds.is_null()) scenario["seeds"] = seeds;
-  return load_study(folder.write_json("s.json", scenario), overrides);
-}
-
-}  // namespace
-
 TEST_CASE("a plain scenario is a study of one point") {
   const Folder folder;
-  const Study study = study_of(folder, {});
+  const Study study = load_study(folder.write_json("s.json", small_scenario()));
   REQUIRE(study.points.size() == 1);
   CHECK(study.points[0].label == "");
   CHECK(study.name == "s");
   CHECK(load_point(study, study.points[0]).resolved == load_scenario(folder.path("s.json")).resolved);
-}
-
-TEST_CASE("axes make a grid, the last one fastest, seeds fastest of all") {
-  const Folder folder;
-  const Study study =
-      study_of(folder, {axis("/cluster/workers", {2, 3}), axis("/stop/steps", {5, 6})}, {7, 9});
-  CHECK(labels(study) ==
-        std::vector<std::string>{
-            "cluster/workers=2, stop/steps=5, seed=7", "cluster/workers=2, stop/steps=5, seed=9",
-            "cluster/workers=2, stop/steps=6, seed=7", "cluster/workers=2, stop/steps=6, seed=9",
-            "cluster/workers=3, stop/steps=5, seed=7", "cluster/workers=3, stop/steps=5, seed=9",
-            "cluster/workers=3, stop/steps=6, seed=7", "cluster/workers=3, stop/steps=6, seed=9"});
-  CHECK(study.axes == std::vector<std::string>{"/cluster/workers", "/stop/steps", "/seed"});
-  const Json last = load_point(study, study.points.back()).resolved;
-  CHECK(last["cluster"]["workers"] == 3);
-  CHECK(last["cluster"]["nodes"] == 3);
-  CHECK(last["stop"]["steps"] == 6);
-  CHECK(last["seed"] == 9);
-  CHECK(!last.contains("axes"));
-  CHECK(!last.contains("seeds"));
-}
-
-TEST_CASE("a number of seeds counts from 1") {
-  const Folder folder;
-  CHECK(labels(study_of(folder, {}, 3)) == std::vector<std::string>{"seed=1", "seed=2", "seed=3"});
-}
-
-TEST_CASE("zipped axes vary together") {
-  const Folder folder;
-  const Study study =
-      study_of(folder, {{{"zip", {axis("/cluster/workers", {2, 4}), axis("/workload/batch", {16, 8})}}},
-                        axis("/seed", {1, 2})});
-  CHECK(labels(study) == std::vector<std::string>{"cluster/workers=2, workload/batch=16, seed=1",
-                                                  "cluster/workers=2, workload/batch=16, seed=2",
-                                                  "cluster/workers=4, workload/batch=8, seed=1",
-                                                  "cluster/workers=4, workload/batch=8, seed=2"});
-}
-
-TEST_CASE("an axis may choose files, whole objects and plug-ins") {
-  const Folder folder;
-  folder.write("devices/a.json", R"({"name": "A", "peak_flops": 1e12})");
-  folder.write("devices/b.json", R"({"name": "B", "peak_flops": 2e12})");
-  const Study study = study_of(
-      folder, {axis("/cluster/device/use", {"devices/a.json", "devices/b.json"}),
-               axis("/algorithm", {{{"name", "allreduce_sgd"}}, {{"name", "local_sgd"}, {"period", 4}}})});
-  CHECK(labels(study) == std::vector<std::string>{"cluster/device=a, algorithm=allreduce_sgd",
-                                                  "cluster/device=a, algorithm=local_sgd",
-                                                  "cluster/device=b, algorithm=allreduce_sgd",
-                                                  "cluster/device=b, algorithm=local_sgd"});
-  const Json last = load_point(study, study.points[3]).resolved;
-  CHECK(last["cluster"]["device"]["name"] == "B");
-  CHECK(last["algorithm"]["period"] == 4);
-  const Folder other;
-  other.write("devices/a.json", R"({"name": "A", "peak_flops": 1e12})");
-  const Study whole = study_of(
-      other, {axis("/cluster/device", Json::array({{{"use", "devices/a.json"}, {"memory", "2 GB"}}}))});
-  CHECK(labels(whole) == std::vector<std::string>{"cluster/device=a"});
-  CHECK(load_point(whole, whole.points[0]).resolved["cluster"]["device"]["memory"] == "2 GB");
-}
-
-TEST_CASE("objects of one name are told apart by the keys in which they differ") {
-  const Folder folder;
-  const Json every = {{"name", "local_sgd"}, {"period", 1}}, fourth = {{"name", "local_sgd"}, {"period", 4}};
-  CHECK(labels(study_of(folder, {axis("/algorithm", {every, fourth})})) ==
-        std::vector<std::string>{"algorithm=local_sgd (period 1)", "algorithm=local_sgd (period 4)"});
-}
-
-TEST_CASE("the command line changes every point, and may change the axes") {
-  const Folder folder;
-  const Study study = study_of(folder, {axis("/cluster/workers", {2, 3})}, nullptr,
-                               {{{"/stop/steps", "99"}, {"/axes/0/values", "[5]"}}, {}});
-  CHECK(labels(study) == std::vector<std::string>{"cluster/workers=5"});
-  CHECK(load_point(study, study.points[0]).resolved["stop"]["steps"] == 99);
 }
 
 TEST_CASE("an exclude without axes is refused by each way to its points, the study without its axes too") {
@@ -218,6 +137,129 @@ TEST_CASE("stragglers and links are told in words, not in JSON") {
         "slow_links (bandwidth_factor 0.1, nodes [3])");
   CHECK(value_label(Json::parse(R"({"jitter": {"name": "exponential", "mean": "1 ms"}})")) ==
         "jitter (exponential (mean 1 ms))");
+}
+
+// Conditions, draws, and seeds until certain.
+
+namespace {
+
+std::string file_of(const Folder& folder, const Json& keys) {
+  Json scenario = small_scenario();
+  scenario.update(keys);
+  return folder.write_json("s.json", scenario);
+}
+
+Study study_of(const Folder& folder, const Json& keys, const Overrides& overrides = {}) {
+  return load_study(file_of(folder, keys), overrides);
+}
+
+std::vector<double> drawn(const Study& study, const std::string& pointer) {
+  std::vector<double> values;
+  for (const StudyPoint& point : study.points)
+    for (const Assignment& each : settings_of(point))
+      if (each.pointer == pointer) values.push_back(each.value.get<double>());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("conditions compare labels, values, lists, quantities, defaults and what used files say") {
+  const Folder folder;
+  folder.write("devices/a.json", R"({"name": "A", "peak_flops": 1e12})");
+  folder.write("devices/b.json", R"({"name": "B", "peak_flops": "2 TFLOPS"})");
+  const Json local = {{"name", "local_sgd"}, {"period", 4}};
+  const std::vector<Json> axes = {axis("/cluster/device/use", {"devices/a.json", "devices/b.json"}),
+                                  axis("/algorithm", {{{"name", "allreduce_sgd"}}, local}),
+                                  axis("/cluster/nic/bandwidth", {"1 Gbps", "10 Gbps", 2.5e9})};
+  const auto left_out = [&](const Json& exclude) {
+    return study_of(folder, {{"axes", axes}, {"exclude", exclude}}).left_out;
+  };
+  // Of 12 combinations, by hand.
+  CHECK(left_out({{"cluster/device", "a"}}) == 6);
+  CHECK(left_out({{"/cluster/device/use", "devices/a.json"}}) == 6);
+  CHECK(left_out({{"/cluster/device/name", "B"}}) == 6);
+  CHECK(left_out({{"/cluster/device/peak_flops", {{"above", 1.5e12}}}}) == 6);
+  CHECK(left_out({{"/cluster/device/peak_flops", {{"at_most", "1 TFLOPS"}}}}) == 6);
+  CHECK(left_out({{"/cluster/nic/bandwidth", {{"at_least", "10 Gbps"}, {"below", "20 Gbps"}}}}) == 4);
+  CHECK(left_out({{"/cluster/nic/bandwidth", {{"above", "10 Gbps"}}}}) == 4);
+  CHECK(left_out({{"/algorithm/name", {"local_sgd", "gtopk"}}, {"cluster/device", {{"not", "a"}}}}) == 3);
+  CHECK(left_out({{{"algorithm", "local_sgd"}, {"cluster/device", "a"}},
+                  {{"/cluster/nic/bandwidth", "1 Gbps"}}}) == 3 + 4 - 1);
+  // A default of the language and one of the plug-in; one that only one algorithm has holds for it alone.
+  CHECK(left_out({{"/seed", 1}, {"cluster/device", "a"}}) == 6);
+  CHECK(left_out({{"/algorithm/period", {{"above", 3}}}}) == 6);
+  CHECK(left_out({{"/algorithm/period", {{"not", 4}}}}) == 6);
+  // The command line counts, too.
+  CHECK(study_of(folder, {{"axes", axes}, {"exclude", {{"/stop/steps", 77}, {"cluster/device", "a"}}}},
+                 {{{"/stop/steps", "77"}}, {}})
+            .left_out == 6);
+}
+
+TEST_CASE(
+    "random draws lie in their range, differ, and do not shift when more are drawn or dimensions added") {
+  const Folder folder;
+  const Json latency = {{"pointer", "/cluster/nic/latency"}, {"from", 1e-6}, {"to", 1e-2}, {"scale", "log"}};
+  const Json workers = {{"pointer", "/cluster/workers"}, {"from", 2}, {"to", 5}};
+  const auto of = [&](const Json& dimensions, int draws, int seed) {
+    return expand_study(
+        file_of(folder, {{"axes", {{{"random", dimensions}, {"draws", draws}, {"seed", seed}}}}}));
+  };
+  const Study study = of({latency, workers}, 400, 7);
+  const std::vector<double> a = drawn(study, "/cluster/nic/latency"), b = drawn(study, "/cluster/workers");
+  REQUIRE(a.size() == 400);
+  CHECK(std::all_of(a.begin(), a.end(), [](double each) { return each >= 1e-6 && each <= 1e-2; }));
+  // Log-uniform over four decades: half below 1e-4. Binomial, n = 400: standard deviation 10.
+  const auto below = std::count_if(a.begin(), a.end(), [](double each) { return each < 1e-4; });
+  CHECK(std::abs(below - 200) < 40);
+  std::map<double, int> counts;
+  for (const double each : b) ++counts[each];
+  REQUIRE(counts.size() == 4);  // 2, 3, 4, 5: expected 100 each, standard deviation 8.7
+  for (const auto& [value, count] : counts) CHECK(std::abs(count - 100) < 40);
+  CHECK(drawn(of(Json::array({latency}), 10, 7), "/cluster/nic/latency") ==
+        std::vector<double>(a.begin(), a.begin() + 10));
+  CHECK(drawn(of(Json::array({latency}), 10, 8), "/cluster/nic/latency") !=
+        std::vector<double>(a.begin(), a.begin() + 10));
+}
+
+TEST_CASE("of 2^m Sobol' draws each 2^-m-th of every range holds one, and every quarter of two 2^m / 16") {
+  const Folder folder;
+  const Json latency = {{"pointer", "/cluster/nic/latency"}, {"from", 0.0}, {"to", 1.0}};
+  const Json overhead = {{"pointer", "/cluster/nic/bandwidth"}, {"from", 1e9}, {"to", 2e9}};
+  for (const int seed : {1, 2, 99}) {
+    CAPTURE(seed);
+    const Study study = expand_study(
+        file_of(folder, {{"axes", {{{"sobol", {latency, overhead}}, {"draws", 64}, {"seed", seed}}}}}));
+    const std::vector<double> x = drawn(study, "/cluster/nic/latency"),
+                              y = drawn(study, "/cluster/nic/bandwidth");
+    REQUIRE(x.size() == 64);
+    std::set<int> rows, columns;
+    std::map<std::pair<int, int>, int> cells;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double v = y[i] / 1e9 - 1;
+      rows.insert(static_cast<int>(x[i] * 64));
+      columns.insert(static_cast<int>(v * 64));
+      ++cells[{static_cast<int>(x[i] * 4), static_cast<int>(v * 4)}];
+    }
+    CHECK(rows.size() == 64);
+    CHECK(columns.size() == 64);
+    REQUIRE(cells.size() == 16);
+    for (const auto& [cell, count] : cells) CHECK(count == 4);
+  }
+}
+
+TEST_CASE("seeds until certain: points up to at_most, those beyond at_least optional, cells numbered") {
+  const Folder folder;
+  const Json seeds = {
+      {"at_least", 2}, {"at_most", 4}, {"until", {{"metric", "simulated_time_s"}, {"half_width", "5 %"}}}};
+  const Study study = study_of(folder, {{"axes", {axis("/cluster/workers", {2, 3})}}, {"seeds", seeds}});
+  REQUIRE(study.points.size() == 8);
+  REQUIRE(study.seed_rule);
+  CHECK(study.seed_rule->half_width == doctest::Approx(0.05));
+  for (std::size_t i = 0; i < 8; ++i) {
+    CHECK(study.points[i].cell == i / 4);
+    CHECK(study.points[i].optional == (i % 4 >= 2));
+    CHECK(load_point(study, study.points[i]).resolved["seed"] == static_cast<int>(i % 4) + 1);
+  }
 }
 
 }  // namespace simsgd::test::scenarios_studies
