@@ -10,6 +10,7 @@
 #include "algorithms/plugin.hpp"
 #include "tests/algorithms/recorded_scenarios.hpp"
 #include "tests/scenarios/support.hpp"
+#include "tests/support/fake_world.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test::algorithms_crashes {
@@ -37,8 +38,13 @@ struct Crashed {
   bool needs_others = true;
 };
 
+/// Methods whose values depend on who is late.
+const std::set<std::string> kByTime = {"ad_psgd",     "async_local_sgd", "decoupled_diloco",
+                                       "dropcompute", "eager_sgd",       "gradient_coding",
+                                       "halos",       "nonblocking",     "wagma"};
+
 /// Worker 2 crashes in its third step or so and the last one later; of one worker that one, once.
-Crashed run(Json scenario, bool crash) {
+Crashed run(Json scenario, bool crash, int threads = 1) {
   const int workers = scenario["cluster"].value("workers", 8);
   Json crashes = {{{"worker", std::min(2, workers - 1)}, {"time", "0.1 s"}}};
   if (workers > 1) crashes.push_back({{"worker", workers - 1}, {"time", "0.22 s"}});
@@ -47,7 +53,7 @@ Crashed run(Json scenario, bool crash) {
   UsedGradients used(job.workers());
   Crashed result;
   result.needs_others = job.algorithm->needs_others();
-  result.record = simulate_job(job, 1, {&used});
+  result.record = simulate_job(job, threads, {&used});
   result.used = used.steps;
   result.samples = used.samples;
   if (crash) result.crashes = result.record.extra.at("crashes");
@@ -56,12 +62,13 @@ Crashed run(Json scenario, bool crash) {
 
 }  // namespace
 
-TEST_CASE("after two crashes every method has done all steps, each once, and a second run is the same") {
+TEST_CASE(
+    "after two crashes every method has done all steps, each once, and a second run, on three threads, is the same") {
   for (const auto& [name, scenarios] : scenarios_by_algorithm())
     for (const Json& scenario : scenarios) {
       if (scenario.contains("target")) continue;  // which ends it
       CAPTURE(scenario["algorithm"].dump());
-      const Crashed once = run(scenario, true), again = run(scenario, true);
+      const Crashed once = run(scenario, true), again = run(scenario, true, 3);
       CHECK(once.crashes == std::min<std::size_t>(2, once.record.workers.size()));
       const double workers = static_cast<double>(once.record.workers.size());
       double steps = 0;
@@ -82,14 +89,10 @@ TEST_CASE("after two crashes every method has done all steps, each once, and a s
 }
 
 TEST_CASE("where others wait, crashes cost their time and change no loss") {
-  // Those whose values depend on who is late.
-  const std::set<std::string> by_time = {"ad_psgd",     "async_local_sgd", "decoupled_diloco",
-                                         "dropcompute", "eager_sgd",       "gradient_coding",
-                                         "halos",       "nonblocking",     "wagma"};
   for (const auto& entry : scenarios_by_algorithm()) {
     const std::string& name = entry.first;
     const std::vector<Json>& scenarios = entry.second;
-    if (by_time.contains(name)) continue;
+    if (kByTime.contains(name)) continue;
     CAPTURE(name);
     const Crashed with = run(scenarios.front(), true), without = run(scenarios.front(), false);
     CHECK(with.needs_others);
@@ -102,6 +105,28 @@ TEST_CASE("where others wait, crashes cost their time and change no loss") {
     else
       CHECK(with.record.end_s > without.record.end_s + 0.2);
   }
+}
+
+TEST_CASE("where others wait, a cluster without time computes the same losses, as each fidelity does") {
+  for (const auto& entry : scenarios_by_algorithm())
+    for (const Json& scenario : entry.second) {
+      // Servers with a mode take gradients as they come.
+      if (kByTime.contains(entry.first) || scenario["algorithm"].contains("mode")) continue;
+      if (scenario.contains("target")) continue;  // which ends it
+      CAPTURE(scenario["algorithm"].dump());
+      const FakeResult fake = run_fake(job_of(scenario));
+      std::vector<double> mean(fake.losses.front().size(), 0.0);
+      for (const std::vector<double>& losses : fake.losses)
+        for (std::size_t i = 0; i < mean.size(); ++i)
+          mean[i] += losses.at(i) / static_cast<double>(fake.losses.size());
+      for (const Fidelity fidelity :
+           {Fidelity::automatic, Fidelity::steps, Fidelity::flows, Fidelity::messages}) {
+        CAPTURE(fidelity_name(fidelity));
+        Job job = job_of(scenario);
+        job.network.fidelity = fidelity;
+        CHECK(worst_relative_difference(losses_of(simulate_job(job)), mean) < 1e-12);
+      }
+    }
 }
 
 TEST_CASE("where others do not wait, each gradient is used once all the same") {

@@ -10,7 +10,6 @@
 #include "algorithms/plugin.hpp"
 #include "sim/record.hpp"
 #include "tests/algorithms/recorded_scenarios.hpp"
-#include "tests/cli/scratch.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/support/graphs.hpp"
 #include "tests/support/jobs.hpp"
@@ -77,15 +76,6 @@ TEST_CASE("nobody declares what every method does") {
     for (const Activity each : plugin.uses.activities)
       CHECK(!activities()[static_cast<std::size_t>(each)].of_every_method);
   }
-}
-
-TEST_CASE("simsgd list says what an algorithm sends and what it does of its own") {
-  const cli::Scratch scratch;
-  const std::string text = scratch.simsgd("list algorithms powersgd").out;
-  CHECK(text.find("\n  Kinds of traffic: gradient\n  Also spends time on: factor_s\n") != std::string::npos);
-  CHECK(scratch.simsgd("list algorithms local_sgd").out.find("of its own") == std::string::npos);
-  const Json json = Json::parse(scratch.simsgd("list algorithms wagma --json").out);
-  CHECK(json[0]["uses"] == Json({{"traffic", Json::array({"model"})}, {"activities", Json::array()}}));
 }
 
 // What an algorithm's options are where a file leaves them out.

@@ -4,7 +4,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/errors.hpp"
 #include "tests/algorithms/served_models.hpp"
 
 namespace simsgd::test::algorithms_decoupled_diloco {
@@ -104,11 +103,7 @@ TEST_CASE("decoupled DiLoCo of all learners that wait for each other is DiLoCo")
   const FakeResult one = run_fake(
       learning_job(4, "decoupled_diloco", {{"inner_steps", 5}, {"quorum", 4}, {"wait", true}}, kSteps));
   const FakeResult two = run_fake(learning_job(4, "diloco", {{"inner_steps", 5}}, kSteps));
-  double worst = 0;
-  for (std::size_t rank = 0; rank < 4; ++rank)
-    for (std::size_t i = 0; i < one.models[rank].size(); ++i)
-      worst = std::max(worst, static_cast<double>(std::fabs(one.models[rank][i] - two.models[rank][i])));
-  CHECK(worst < 1e-5);
+  CHECK(worst_difference(one.models, two.models) < 1e-5);
   CHECK(one.models[0] == one.models[3]);
 }
 
@@ -144,8 +139,7 @@ TEST_CASE("a learner that is down holds up nobody beyond the quorum, and is in t
   CHECK(later[2] >= without[2] + 14);
 }
 
-TEST_CASE(
-    "decoupled DiLoCo sends the model each way for every merge, and refuses a quorum beyond the workers") {
+TEST_CASE("decoupled DiLoCo sends the model each way for every merge") {
   const auto sent = [](std::size_t rank) {
     Job job = scripted_job(star(4, 0, 1e9), nullptr, 1e6);
     job.workload.layers.front().forward_s = 1;
@@ -156,10 +150,6 @@ TEST_CASE(
   };
   CHECK(sent(1) == 4);
   CHECK(sent(0) == 4 * 3);
-  Job job = scripted_job(star(2, 0, 1e9), nullptr, 36);
-  CHECK_THROWS_WITH_AS(use_algorithm(job, "decoupled_diloco", {{"quorum", 3}}),
-                       "/quorum: exceeds the number of workers, 2, and would never be reached. Use at most 2",
-                       ParameterError);
 }
 
 }  // namespace simsgd::test::algorithms_decoupled_diloco

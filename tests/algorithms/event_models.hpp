@@ -85,21 +85,20 @@ struct ModelCase {
   ModelSetup setup;
 };
 
-/// Every pair of ranks has a link of its own, each way.
-inline Network mesh(double alpha_s, double bandwidth_Bps) {
+/// A link of its own for each pair of ranks, each way.
+inline Network pairs(int ranks, double alpha_s, const std::function<double(int from, int to)>& Bps) {
   Network network;
   network.topology = "test";
-  network.endpoints = kModelRanks;
-  for (int i = 0; i < kModelRanks * kModelRanks; ++i) {
-    Link link;
-    link.name = "pair" + std::to_string(i);
-    link.bandwidth_Bps = bandwidth_Bps;
-    link.latency_s = alpha_s;
-    network.links.push_back(link);
-  }
-  network.route = [](int from, int to, std::vector<LinkId>& path) {
-    path.push_back(kModelRanks * from + to);
-  };
+  network.endpoints = ranks;
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to) {
+      Link link;
+      link.name = "from " + std::to_string(from) + " to " + std::to_string(to);
+      link.bandwidth_Bps = from == to ? 1 : Bps(from, to);
+      link.latency_s = alpha_s;
+      network.links.push_back(link);
+    }
+  network.route = [ranks](int from, int to, std::vector<LinkId>& path) { path.push_back(ranks * from + to); };
   return network;
 }
 
@@ -132,13 +131,14 @@ inline ModelCase model_case(bool drawn, Network network, double alpha_s, double 
 
 /// Without communication costs, and with a message of 1/64 s without and 5/64 s with a model: all exact in
 /// binary.
-inline std::vector<ModelCase> model_cases(bool pairs) {
+inline std::vector<ModelCase> model_cases(bool own_links) {
   std::vector<ModelCase> cases;
   for (const bool drawn : {false, true})
     for (const double alpha_s : {0.0, 1.0 / 64}) {
       const double Bps = alpha_s == 0 ? 1e30 : 1024 * 16.0;
-      cases.push_back(
-          model_case(drawn, pairs ? mesh(alpha_s, Bps) : star(kModelRanks, alpha_s, Bps), alpha_s, Bps));
+      const auto same = [Bps](int, int) { return Bps; };
+      Network network = own_links ? pairs(kModelRanks, alpha_s, same) : star(kModelRanks, alpha_s, Bps);
+      cases.push_back(model_case(drawn, std::move(network), alpha_s, Bps));
     }
   return cases;
 }
@@ -161,10 +161,10 @@ inline StepEnds simulated_ends(const Job& job) {
 }
 
 /// Compares a method's simulation of `steps` steps with its model, to 1e-9.
-inline void check_against(const std::function<StepEnds(const ModelSetup&, double until_s)>& model, bool pairs,
-                          Fidelity fidelity, const std::string& method, const Json& parameters,
-                          std::uint64_t steps = 60) {
-  for (ModelCase& each : model_cases(pairs)) {
+inline void check_against(const std::function<StepEnds(const ModelSetup&, double until_s)>& model,
+                          bool own_links, Fidelity fidelity, const std::string& method,
+                          const Json& parameters, std::uint64_t steps = 60) {
+  for (ModelCase& each : model_cases(own_links)) {
     CAPTURE(each.name);
     each.job.network.fidelity = fidelity;
     each.job.stop.steps = steps;

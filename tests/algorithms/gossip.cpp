@@ -41,11 +41,6 @@ std::vector<double> mixed(const std::vector<double>& models, const LogicalGraph&
   return result;
 }
 
-std::string refusal(int workers, const Method& method) {
-  Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), 1);
-  return refusal_of<ParameterError>([&] { use_method(job, method); });
-}
-
 }  // namespace
 
 TEST_CASE("D-PSGD: a round is the product of the mixing matrix and the models") {
@@ -76,34 +71,6 @@ TEST_CASE(
       return job;
     });
     for (const double model : models) CHECK(model == doctest::Approx(1 - std::pow(0.5, steps)).epsilon(1e-6));
-  }
-}
-
-TEST_CASE("the mean of the models stays as it is, to rounding, whoever is late") {
-  const std::vector<Method> methods = {
-      {"local_sgd", {{"period", 3}}},
-      {"d_psgd"},
-      {"d_psgd", {{"coupling", "global"}}, "torus"},
-      {"d_psgd", {{"weights", "laplacian"}}, "matcha8"},
-      {"d_psgd", {{"fusion", "none"}}, "exponential"},
-      {"matcha", Json::object(), "matcha8"},
-      {"matcha", {{"coupling", "neighbour"}, {"budget", 0.3}}},
-      {"ad_psgd"},
-      {"ad_psgd", {{"averagings_per_step", 3}}, "hypercube"},
-      {"sgp", {{"neighbours", 2}}},
-  };
-  for (const Method& method : methods) {
-    for (const bool late : {false, true}) {
-      CAPTURE(method.name);
-      CAPTURE(method.parameters.dump());
-      CAPTURE(late);
-      const std::vector<double> one = mean_of(averaged(8, method, 0, late), 8);
-      const std::vector<double> many = averaged(8, method, 12, late);
-      CHECK(worst_difference(one, mean_of(many, 8)) < 1e-6);
-      // The models have moved, and come nearer to each other.
-      CHECK(*std::max_element(one.begin(), one.end()) > 1e-3);
-      CHECK(spread_of(many, 8) < 0.3 * spread_of(averaged(8, {"d_psgd"}, 0), 8));
-    }
   }
 }
 
@@ -148,38 +115,6 @@ TEST_CASE("neighbour coupling waits for neighbours only, global coupling for eve
   }
   for (const char* name : {"d_psgd", "sgp"})
     for (const double end : ends(name, "global")) CHECK(end == doctest::Approx(7).epsilon(1e-9));
-}
-
-TEST_CASE("the number of threads changes no bit of the models") {
-  for (const Method& method : {Method{"d_psgd"}, Method{"ad_psgd"}, Method{"sgp"}, Method{"matcha"}}) {
-    CAPTURE(method.name);
-    const auto losses = [&](int threads) {
-      Job job = gossip_job(8, method, 20);
-      be_late(job);
-      return losses_of(simulate_job(job, threads));
-    };
-    const std::vector<double> one = losses(1);
-    CHECK(!one.empty());
-    CHECK(losses(3) == one);
-  }
-}
-
-TEST_CASE("graphs and weights that an algorithm cannot use are refused with the remedy") {
-  CHECK(
-      refusal(7, {"ad_psgd"}) ==
-      "/graph/name: is a ring of 7 workers, an odd number, so active and passive workers cannot alternate and averaging could deadlock. Use an even number of workers");
-  CHECK(
-      refusal(8, {"ad_psgd", Json::object(), "complete"}) ==
-      "/graph/name: has a cycle of odd length, so its workers cannot be split into active and passive ones and averaging could deadlock. Use a ring with an even number of workers, or a hypercube");
-  CHECK(refusal(8, {"ad_psgd"}).empty());
-  CHECK(refusal(8, {"sgp", {{"neighbours", 4}}}) ==
-        "/neighbours: is more than the 3 distances that 8 workers have. Use at most 3, or more workers");
-  CHECK(refusal(8, {"d_psgd", {{"alpha", 0.2}}}) ==
-        "/alpha: has no effect with Metropolis weights. Remove it, or set weights to laplacian");
-  CHECK(
-      refusal(130, {"matcha"}) ==
-      "/probabilities: can be optimised for at most 128 workers, and this run has 130. Set probabilities to uniform");
-  CHECK(refusal(130, {"matcha", {{"probabilities", "uniform"}}}).empty());
 }
 
 // Push-sum: what its rounds keep.

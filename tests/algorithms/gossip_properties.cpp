@@ -12,8 +12,9 @@ namespace simsgd::test::algorithms_gossip_properties {
 
 namespace {
 
-constexpr const char* kAlgorithms[] = {"allreduce_sgd", "local_sgd", "d_psgd",    "ad_psgd", "sgp",
-                                       "matcha",        "wagma",     "eager_sgd", "gtopk",   "nonblocking"};
+constexpr const char* kAlgorithms[] = {"allreduce_sgd", "local_sgd",   "d_psgd", "ad_psgd",
+                                       "sgp",           "matcha",      "wagma",  "eager_sgd",
+                                       "gtopk",         "nonblocking", "wagma"};
 
 /// A scenario drawn from `seed`: algorithm, workers, group sizes, graph, pace, network, crashes.
 class Drawn {
@@ -28,7 +29,7 @@ class Drawn {
     if (name == "wagma" || name == "eager_sgd") parameters["activation"] = either("solo", "majority");
     if (name == "local_sgd" || name == "wagma") parameters["period"] = 1 + draws_.below(6);
     if (name == "wagma") {
-      workers_ = 1 << draws_.below(5);
+      workers_ = 1 << draws_.below(6);
       parameters["group_size"] = 1 << draws_.below(static_cast<std::uint32_t>(ceil_log2(workers_)) + 1);
       parameters["groups"] = either("dynamic", "fixed");
     } else if (name == "ad_psgd") {
@@ -40,7 +41,14 @@ class Drawn {
     if (name == "sgp")
       parameters["neighbours"] = 1 + draws_.below(static_cast<std::uint32_t>(ceil_log2(workers_)));
     if (name == "gtopk") parameters["density"] = 0.25;
-    if (name == "d_psgd" || name == "matcha") method.graph = either("ring", "complete");
+    if (name == "d_psgd" || name == "matcha") {
+      constexpr const char* kGraphs[] = {"ring", "complete", "exponential", "erdos_renyi"};
+      method.graph = workers_ == 8 ? "matcha8" : workers_ == 12 ? "torus" : kGraphs[draws_.below(4)];
+    }
+    if (name == "ad_psgd" && workers_ == 8) method.graph = either("ring", "hypercube");
+    if (name == "d_psgd") parameters["weights"] = either("metropolis", "laplacian");
+    if (name == "d_psgd" || name == "sgp") parameters["fusion"] = either("none", "all");
+    if (name == "matcha") parameters["budget"] = 0.3 + 0.1 * draws_.below(4);
     return method;
   }
 

@@ -85,17 +85,4 @@ TEST_CASE("gradient_coding sends the model to rank 0 and back, and nothing of wh
   CHECK(sent(3, Traffic::gradient) == 0);
 }
 
-TEST_CASE("blocks divide the workers, and not all of them are late") {
-  const auto said = [](int stragglers) -> std::string {
-    Job job = scripted_job(star(6, 0, 1e9), nullptr, 36);
-    return refusal_of<ParameterError>([&] {
-      use_algorithm(job, "gradient_coding", {{"stragglers", stragglers}});
-    });
-  };
-  CHECK(said(6) == "/stragglers: is not below the number of workers, 6. Use at most 5");
-  CHECK(said(3) ==
-        "/stragglers: makes blocks of s + 1 = 4 workers, which do not divide the 6 workers. Use a number of "
-        "workers that they divide, or another s");
-}
-
 }  // namespace simsgd::test::algorithms_gradient_coding

@@ -227,25 +227,6 @@ TEST_CASE("a value that a merge dropped goes back to its worker's residual, by t
   CHECK(kept_by_worker_1(MergeVariant::recursive_doubling, PutBack::paper) == kept);
 }
 
-TEST_CASE("the simulation and a cluster without time compute the same losses, on any number of threads") {
-  for (const auto& [algorithm, parameters] :
-       {std::pair<std::string, Json>{"gtopk", {{"density", 0.1}}},
-        {"gtopk", {{"density", 0.1}, {"variant", "recursive_doubling"}, {"warmup_steps", 5}}},
-        {"topk_sgd", {{"density", 0.1}, {"selection", "sampled"}, {"sample", 0.5}}}}) {
-    CAPTURE(algorithm);
-    const auto make = [&, &algorithm = algorithm, &parameters = parameters] {
-      return learning_job(6, algorithm, parameters, 40);
-    };
-    const auto simulated = losses_of(simulate_job(make()));
-    CHECK(losses_of(simulate_job(make(), 3)) == simulated);
-    const FakeResult fake = run_fake(make());
-    std::vector<double> mean(40, 0.0);
-    for (const std::vector<double>& losses : fake.losses)
-      for (std::size_t step = 0; step < 40; ++step) mean[step] += losses[step] / 6;
-    CHECK(worst_relative_difference(simulated, mean) < 1e-12);
-  }
-}
-
 TEST_CASE("a sparse step learns, and the number of distinct indices after each merge is reported") {
   const RunRecord record = simulate_job(learning_job(6, "gtopk", {{"density", 0.1}}, 200));
   std::vector<double> numbers = {record.series.front().train_loss, record.series.back().train_loss};

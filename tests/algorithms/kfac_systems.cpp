@@ -120,20 +120,6 @@ TEST_CASE(
                      20);
 }
 
-TEST_CASE("the simulation computes the same losses as a cluster without time, with any number of threads") {
-  const auto losses = [](int threads) {
-    return losses_of(simulate_job(kfac_job(4, "spd_kfac", Json::object(), 20), threads));
-  };
-  const std::vector<double> simulated = losses(1);
-  CHECK(losses(3) == simulated);
-  const FakeResult fake = run_fake(kfac_job(4, "spd_kfac", Json::object(), 20));
-  for (std::size_t step = 0; step < 20; ++step) {
-    double mean = 0;
-    for (const std::vector<double>& each : fake.losses) mean += each[step] / 4;
-    CHECK(simulated[step] == doctest::Approx(mean).epsilon(1e-6));
-  }
-}
-
 TEST_CASE(
     "one worker's step is forward and backward passes, factors, inverses and preconditioning, by hand") {
   const Totals totals = simulated([] { return timed_job(1, "kfac", Json::object()); });

@@ -1,15 +1,12 @@
 // PowerSGD against a model of its own, in double, with another orthogonalisation; what it sends and holds.
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/low_communication/low_rank.hpp"
-#include "tests/support/fake_world.hpp"
-#include "tests/support/jobs.hpp"
-#include "tests/support/numbers.hpp"
+#include "tests/algorithms/model_workers.hpp"
 
 namespace simsgd::test::algorithms_powersgd {
 
@@ -17,8 +14,6 @@ namespace {
 
 using doctest::Approx;
 using Dense = Eigen::MatrixXd;
-
-constexpr double kRate = 0.05;
 
 /// Softmax regression of 8 features and 4 classes: a matrix of 4 x 8 and a bias of 4. SGD without momentum.
 Job learning_job(int workers, int batch, const std::string& algorithm, const Json& parameters,
@@ -41,86 +36,64 @@ Dense orthonormal_columns(Dense p) {  // modified Gram-Schmidt
   return p;
 }
 
-Dense mean_of(const std::vector<Dense>& all) {
-  Dense sum = all.front();
-  for (std::size_t i = 1; i < all.size(); ++i) sum += all[i];
-  return sum / static_cast<double>(all.size());
-}
-
-/// The flat numbers `from` on as a matrix.
-Dense matrix_at(const std::vector<float>& flat, std::size_t from, Eigen::Index rows, Eigen::Index columns) {
-  return Eigen::Map<const Eigen::MatrixXf>(flat.data() + from, rows, columns).cast<double>();
-}
-
-/// Algorithms 1 and 2 of the paper, for all workers at once, on the one matrix of the learner.
-class Reference {
- public:
-  Reference(const Job& job, int rank)
-      : job_(job), layout_(low_rank_layout(rank, job.workload, job.learner.get())) {
-    REQUIRE(layout_.learned.size() == 1);
-    Executor executor(1);
-    const Tensor first = random_right(executor, layout_, job.seed);
-    q_ = matrix_at(executor.get(first).values, 0, matrix().columns, rank);
-    model_ = job.learner->initial_parameters();
-    residuals_.assign(static_cast<std::size_t>(job.workers()), Dense::Zero(matrix().rows, matrix().columns));
-    sum_of_gradients_ = 0 * residuals_.front();
-  }
-
-  void step(std::uint64_t step) {
-    std::vector<float> mean(model_.size(), 0.0F);
-    std::vector<Dense> sums, thin;
-    for (int rank = 0; rank < job_.workers(); ++rank) {
-      std::vector<float> gradient(model_.size());
-      job_.learner->gradient(model_, job_.learner->samples(rank, step), gradient);
-      for (std::size_t i = 0; i < mean.size(); ++i)
-        mean[i] += gradient[i] / static_cast<float>(job_.workers());
-      sums.push_back(of(gradient) + residuals_[static_cast<std::size_t>(rank)]);
-      thin.push_back(sums.back() * q_);
-    }
-    sum_of_gradients_ += of(mean);
-    const Dense p = orthonormal_columns(mean_of(thin));
-    q_ = mean_of(sums).transpose() * p;
-    const Dense update = p * q_.transpose();
-    for (std::size_t rank = 0; rank < sums.size(); ++rank) residuals_[rank] = sums[rank] - update;
-    Eigen::Map<Eigen::MatrixXf>(mean.data() + matrix().offset, matrix().rows, matrix().columns) =
-        update.cast<float>();
-    for (std::size_t i = 0; i < mean.size(); ++i) model_[i] -= static_cast<float>(kRate) * mean[i];
-  }
-
-  const std::vector<float>& model() const { return model_; }
-  Dense mean_residual() const { return mean_of(residuals_); }
-  const Dense& sum_of_gradients() const { return sum_of_gradients_; }  ///< of their means
-  Dense of(const std::vector<float>& flat) const {
-    return matrix_at(flat, matrix().offset, matrix().rows, matrix().columns);
-  }
-
- private:
-  const LearnedMatrix& matrix() const { return layout_.learned.front(); }
-
-  const Job& job_;
-  LowRankLayout layout_;
-  Dense q_, sum_of_gradients_;
-  std::vector<Dense> residuals_;
-  std::vector<float> model_;
+/// Algorithms 1 and 2 of the paper on the one matrix of the learner: what is summed up and what is kept back.
+struct Reference {
+  Dense sum_of_gradients, mean_residual;
 };
+Reference reference_of(const Job& job, Workers& workers, int rank) {
+  const LowRankLayout layout = low_rank_layout(rank, job.workload, job.learner.get());
+  REQUIRE(layout.learned.size() == 1);
+  const LearnedMatrix& of = layout.learned.front();
+  const auto at = [&of](auto& flat) {
+    return Eigen::Map<Dense>(flat.data() + of.offset, of.rows, of.columns);
+  };
+  const double count = job.workers();
+  Executor executor(1);
+  const Tensor first = random_right(executor, layout, job.seed);
+  Dense q =
+      Eigen::Map<const Eigen::MatrixXf>(executor.get(first).values.data(), of.columns, rank).cast<double>();
+  std::vector<Dense> residuals(workers.size(), Dense::Zero(of.rows, of.columns));
+  Reference all{residuals[0], residuals[0]};
+  for (std::uint64_t step = 1; step <= job.stop.steps; ++step) {
+    Vector mean = Vector::Zero(workers[0].size());
+    Dense sum = Dense::Zero(of.rows, of.columns);
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      Vector gradient = workers.gradient(i, step);
+      mean += gradient / count;
+      residuals[i] += at(gradient);
+      sum += residuals[i] / count;
+    }
+    all.sum_of_gradients += at(mean);
+    const Dense p = orthonormal_columns(sum * q);
+    q = sum.transpose() * p;
+    at(mean) = p * q.transpose();
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      residuals[i] -= at(mean);
+      workers[i] -= kRate * mean;
+    }
+    all.mean_residual = sum - at(mean);
+  }
+  return all;
+}
 
 }  // namespace
 
 TEST_CASE("PowerSGD is its paper's algorithm, and residuals and updates add up to the mean gradients") {
   for (const int rank : {1, 2, 3}) {
     CAPTURE(rank);
-    constexpr std::uint64_t kSteps = 15;
-    const Job job = learning_job(3, 8, "powersgd", {{"rank", rank}}, kSteps);
-    Reference reference(job, rank);
-    for (std::uint64_t step = 1; step <= kSteps; ++step) reference.step(step);
+    const Job job = learning_job(3, 8, "powersgd", {{"rank", rank}}, 15);
+    Workers workers(job);
+    const Vector start = workers[0];
+    const Reference reference = reference_of(job, workers, rank);
     const FakeResult result = run_fake(job);
     CHECK(result.models[0] == result.models[2]);
-    CHECK(worst_difference(result.models[0], reference.model()) < 1e-5);
-    // What the run has added to its model, in units of gradients.
-    const Dense updates =
-        (reference.of(job.learner->initial_parameters()) - reference.of(result.models[0])) / kRate;
-    const Dense missing = reference.sum_of_gradients() - updates;
-    CHECK((missing - reference.mean_residual()).norm() < 1e-3);
+    workers.check_against(result);
+    // What the run has added to its matrix, in units of gradients.
+    const Vector end =
+        Eigen::Map<const Eigen::VectorXf>(result.models[0].data(), start.size()).cast<double>();
+    const Vector updates = (start - end) / kRate;
+    const Dense missing = reference.sum_of_gradients - Eigen::Map<const Dense>(updates.data(), 4, 8);
+    CHECK((missing - reference.mean_residual).norm() < 1e-3);
     const bool all_sent = missing.norm() < 1e-4;
     CHECK(all_sent == (rank == 3));  // columns of a softmax's gradient sum to 0: its rank is 3 at most
   }

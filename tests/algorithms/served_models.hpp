@@ -6,23 +6,6 @@
 
 namespace simsgd::test {
 
-/// A link of its own for each pair of ranks, each way.
-inline Network pairs(int ranks, double alpha_s, const std::function<double(int from, int to)>& Bps) {
-  Network network;
-  network.topology = "test";
-  network.endpoints = ranks;
-  for (int from = 0; from < ranks; ++from)
-    for (int to = 0; to < ranks; ++to) {
-      Link link;
-      link.name = "from " + std::to_string(from) + " to " + std::to_string(to);
-      link.bandwidth_Bps = from == to ? 1 : Bps(from, to);
-      link.latency_s = alpha_s;
-      network.links.push_back(link);
-    }
-  network.route = [ranks](int from, int to, std::vector<LinkId>& path) { path.push_back(ranks * from + to); };
-  return network;
-}
-
 struct SimulatedSteps {
   StepEnds ends;  ///< by rank
   std::vector<double>

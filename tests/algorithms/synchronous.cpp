@@ -66,38 +66,6 @@ TEST_CASE("local SGD with a longer period gives another curve, and its models ag
   CHECK(between.models[0] != between.models[3]);
 }
 
-TEST_CASE("the simulation and a cluster without time compute the same losses") {
-  for (const char* algorithm : {"allreduce_sgd", "local_sgd"}) {
-    CAPTURE(algorithm);
-    const Json parameters = std::string(algorithm) == "local_sgd" ? Json{{"period", 4}} : Json::object();
-    const auto simulated = losses_of(simulate_job(job_of_batches(4, 16, algorithm, parameters, 40)));
-    const FakeResult fake = run_fake(job_of_batches(4, 16, algorithm, parameters, 40));
-    std::vector<double> mean(40, 0.0);
-    for (const std::vector<double>& losses : fake.losses)
-      for (std::size_t step = 0; step < 40; ++step) mean[step] += losses[step] / 4;
-    CHECK(worst_relative_difference(simulated, mean) < 1e-12);
-  }
-}
-
-TEST_CASE("the number of threads changes no bit of the losses") {
-  const auto make = [] { return job_of_batches(8, 8, "local_sgd", {{"period", 3}}, 60); };
-  const auto one = losses_of(simulate_job(make(), 1));
-  CHECK(losses_of(simulate_job(make(), 1)) == one);
-  CHECK(losses_of(simulate_job(make(), 2)) == one);
-  CHECK(losses_of(simulate_job(make(), 4)) == one);
-}
-
-TEST_CASE("losses are the same at every fidelity, and whoever is late") {
-  const auto one = losses_of(simulate_job(job_of_batches(4, 16, "local_sgd", {{"period", 2}}, 30)));
-  for (const Fidelity fidelity : {Fidelity::closed, Fidelity::steps, Fidelity::flows, Fidelity::messages}) {
-    CAPTURE(fidelity_name(fidelity));
-    Job job = job_of_batches(4, 16, "local_sgd", {{"period", 2}}, 30);
-    job.network.fidelity = fidelity;
-    job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
-    CHECK(losses_of(simulate_job(job)) == one);
-  }
-}
-
 // DeAR learns what Allreduce-SGD learns, one update later, and hides its gathers behind the forward pass.
 
 using doctest::Approx;
@@ -355,23 +323,6 @@ TEST_CASE("bytescheduler is SGD with the mean gradient") {
     const FakeResult result = run_fake(job);
     CHECK(result.models[0] == result.models[3]);
     workers.check_against(result);
-  }
-}
-
-TEST_CASE("bytescheduler: stragglers and jitter change no value, whoever is late") {
-  const auto losses = [](const std::string& method, const Json& parameters) {
-    Job job = learning_job(4, method, parameters, 30);
-    give_layers(job, 3, 12, 1e-3, 1e-3);
-    job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
-    use_algorithm(job, method, parameters);
-    return losses_of(simulate_job(job));
-  };
-  const std::vector<double> expected = losses("allreduce_sgd", Json::object());
-  REQUIRE(expected.size() == 30);
-  for (const double credit : {1.0, 50.0}) {
-    const std::vector<double> seen = losses("bytescheduler", {{"partition", 20}, {"credit", credit}});
-    REQUIRE(seen.size() == 30);
-    for (std::size_t i = 0; i < 30; ++i) CHECK(seen[i] == Approx(expected[i]).epsilon(1e-6));
   }
 }
 

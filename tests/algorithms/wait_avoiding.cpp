@@ -8,11 +8,9 @@
 #include <set>
 
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
-#include "sim/base/errors.hpp"
 #include "sim/collectives/schedule.hpp"
-#include "tests/algorithms/wait_avoiding_support.hpp"
+#include "tests/algorithms/gossip_support.hpp"
 #include "tests/support/numbers.hpp"
-#include "tests/support/refusal.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding {
 
@@ -102,27 +100,9 @@ namespace {
 
 Job learning_job(int workers, const std::string& algorithm, const Json& parameters, std::uint64_t steps,
                  double momentum = 0.9) {
-  Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), steps);
-  add_learner(job, 8);
+  Job job = gossip_job(workers, {algorithm, parameters}, steps);
   job.optimizer.rule = sgd_rule(momentum);
-  use_algorithm(job, algorithm, parameters);
   return job;
-}
-
-void be_late(Job& job) {
-  job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
-}
-
-/// From step 2 on the learning rate is 0: only averaging is left.
-void stop_learning(Job& job) {
-  job.optimizer.learning_rate.kind = LearningRate::Kind::step;
-  job.optimizer.learning_rate.milestones = {2};
-  job.optimizer.learning_rate.gamma = 0;
-}
-
-std::string refusal(int workers, const Json& parameters) {
-  Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), 1);
-  return refusal_of<ParameterError>([&] { use_algorithm(job, "wagma", parameters); });
 }
 
 }  // namespace
@@ -210,10 +190,7 @@ TEST_CASE("fresh groups preserve the mean of the models to rounding") {
         stop_learning(job);
         return job;
       });
-      const std::size_t size = models.size() / 8;
-      std::vector<double> mean(size, 0.0);
-      for (std::size_t i = 0; i < models.size(); ++i) mean[i % size] += models[i] / 8;
-      return mean;
+      return mean_of(models, 8);
     };
     const std::vector<double> one = mean_after(1), ten = mean_after(10);
     CHECK(worst_difference(one, ten) < 1e-6);
@@ -230,11 +207,7 @@ TEST_CASE(
       stop_learning(job);
       return job;
     });
-    const std::size_t size = models.size() / 8;
-    double worst = 0;
-    for (std::size_t i = 0; i < models.size(); ++i)
-      worst = std::max(worst, std::fabs(models[i] - models[i % size]));
-    return worst;
+    return spread_of(models, 8);
   };
   CHECK(spread_after("dynamic", 1) > 1e-3);
   CHECK(spread_after("dynamic", 2) > 1e-3);
@@ -259,31 +232,6 @@ TEST_CASE("staleness comes from simulated time: none without delays, some with t
   const std::vector<double> late = staleness(true);
   CHECK(late[0] > 0);
   CHECK(late[1] <= 9);  // period 10: at most 9 iterations apart
-}
-
-TEST_CASE("the number of threads changes no bit of the models") {
-  const auto make = [] {
-    Job job = learning_job(8, "wagma", Json::object(), 30, 0.9);
-    be_late(job);
-    return job;
-  };
-  const auto losses = [&](int threads) {
-    const Job job = make();
-    return losses_of(simulate_job(job, threads));
-  };
-  const std::vector<double> one = losses(1);
-  CHECK(losses(2) == one);
-  CHECK(losses(4) == one);
-}
-
-TEST_CASE("impossible groups are refused with the remedy") {
-  CHECK(refusal(12, Json::object()) ==
-        "/name: needs a power of two of workers, and this run has 12. Use 8 or 16 workers");
-  CHECK(refusal(8, {{"group_size", 16}}) ==
-        "/group_size: is more than the number of workers, 8. Use a power of two up to 8, or leave it out");
-  CHECK(refusal(8, {{"group_size", 3}}) == "/group_size: is not a power of two. Use 2 or 4");
-  CHECK(refusal(8, {{"group_size", 6}}) == "/group_size: is not a power of two. Use 4 or 8");
-  CHECK(refusal(1, Json::object()).empty());
 }
 
 // Eager-SGD: its arithmetic by hand, every gradient used once, replicas that agree.

@@ -30,8 +30,7 @@ inline Job paced_job(const std::vector<double>& step_s, std::uint64_t steps) {
 }
 
 /// Runs the job's algorithm; the models of all workers at the end, one after another.
-inline std::vector<double> final_models(const std::function<Job()>& make) {
-  Job job = make();
+inline std::vector<double> final_models(Job job) {
   std::vector<std::vector<float>> models(static_cast<std::size_t>(job.workers()));
   const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
   job.algorithm = std::make_unique<ScriptedAlgorithm>([&models, inner](Worker& worker) {
@@ -44,6 +43,7 @@ inline std::vector<double> final_models(const std::function<Job()>& make) {
   for (const std::vector<float>& model : models) all.insert(all.end(), model.begin(), model.end());
   return all;
 }
+inline std::vector<double> final_models(const std::function<Job()>& make) { return final_models(make()); }
 
 struct DrawnJob {
   std::uint64_t seed = 1;

@@ -11,13 +11,12 @@
 #include <utility>
 
 #include "algorithms/plugin.hpp"
-#include "scenarios/language/json_source.hpp"
 #include "sim/engine/simulate.hpp"
 #include "sim/record.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/metrics.hpp"
 #include "sim/recording/step_log.hpp"
-#include "tests/cli/scratch.hpp"
+#include "tests/algorithms/recorded_scenarios.hpp"
 #include "tests/engine/slow_first.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/support/graphs.hpp"
@@ -131,18 +130,11 @@ void check_is_begin_of(const Told& whole, const Told& cut, double end_s) {
 
 /// The small scenario of every algorithm, with a worker four times slower.
 std::map<std::string, Json> slow_scenarios() {
-  const std::string file = SIMSGD_SOURCE_DIR "/tests/results/recorded_runs.json";
-  const Json small = parse_json(contents(file), file);
   std::map<std::string, Json> all;
-  for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
-    Json scenario = small["base"];
-    scenario.merge_patch(small["runs"][plugin.info.name]);
-    for (const char* section : {"cluster", "workload"})
-      scenario[section]["use"] =
-          SIMSGD_SOURCE_DIR "/scenarios/" + scenario[section]["use"].get<std::string>();
+  for (const auto& [name, scenarios] : scenarios_by_algorithm()) {
+    Json& scenario = all[name] = scenarios.front();
     scenario["stragglers"].push_back({{"name", "constant"}, {"factor", 4}, {"workers", {0}}});
     scenario["record"] = {{"timeline_events", 5000}};
-    all[plugin.info.name] = scenario;
   }
   return all;
 }
