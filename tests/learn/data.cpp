@@ -263,24 +263,6 @@ TEST_CASE("what is not text, and what does not fit into it, is told with the rem
   std::string many;
   for (std::uint32_t point = 0x10000; point < 0x10000 + 65537; ++point) many += utf8(point);
   CHECK(text_rejection(many) == "has 65537 different characters, and at most 65536 can be tokens" + other);
-  CHECK(
-      text_rejection("abcd", {{"context", 4}, {"test_fraction", 0}}) ==
-      "/context: is 4, which with the next token is longer than the 4 tokens of the training text. Use a shorter context or a longer text");
-  CHECK(
-      text_rejection("abcdefghij", {{"context", 4}, {"test_fraction", 0.2}}) ==
-      "/context: is 4, which with the next token is longer than the 2 tokens of the test text. Use a shorter context, a longer text, a larger \"test_fraction\", or 0 for no test set");
-  CHECK(
-      text_rejection("abcdefghij", {{"context", 2}, {"test_fraction", 0.5}, {"test_samples", 3}}) ==
-      "/test_samples: is more than the 2 samples that fit into the test text without overlap. Use fewer, a shorter \"context\" or a larger \"test_fraction\"");
-  const DataSets sets = load_text("abcdefgh", {{"context", 2}, {"test_fraction", 0}});
-  LearnerSpec spec;
-  spec.model = model_plugin("transformer").make({{"layers", 1}}, *sets.train);
-  spec.train = sets.train;
-  spec.partition.kind = PartitionSpec::Kind::dirichlet;
-  CHECK_THROWS_WITH_AS(
-      Learner(std::move(spec)),
-      "/partition: is by label, and the data set \"text\" has no labels. Use an iid partition, or a data set with classes",
-      ParameterError);
 }
 
 }  // namespace simsgd::test::learn_data

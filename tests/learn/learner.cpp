@@ -131,12 +131,6 @@ TEST_CASE("a partition that is impossible is rejected with the reason") {
   CHECK(
       rejection(flat) ==
       "/partition: has a concentration alpha that is not a positive number. Use a number above 0, such as 0.5");
-
-  LearnerSpec regression = spec_of(*load("teacher_student", {{"samples", 50}}).train, 2, 1);
-  regression.partition.kind = PartitionSpec::Kind::dirichlet;
-  CHECK(
-      rejection(regression) ==
-      "/partition: is by label, and the data set \"teacher_student\" has no labels. Use an iid partition, or a data set with classes");
 }
 
 TEST_CASE("bytes are scaled and shifted when a batch is made") {

@@ -135,18 +135,21 @@ inline std::string output_of(const std::string& command) {
 }
 
 inline bool torch_is_there() {
-  return !output_of("/usr/bin/python3 -c 'import torch; print(1)' 2>/dev/null").empty();
+  return output_of("/usr/bin/python3 -c 'import importlib.util as u; print(u.find_spec(\"torch\"))'") !=
+         "None\n";
 }
 
-/// Loss and gradient of a case that tests/learn/NAME_torch.py computes.
-inline Differentiated by_torch(const std::string& name, const Json& example) {
-  const std::string path = SIMSGD_BINARY_DIR "/" + name + "_case.json";
-  std::ofstream(path) << example;
+/// Loss and gradient of each case, as tests/learn/NAME_torch.py computes them.
+inline std::vector<Differentiated> by_torch(const std::string& name, const Json& cases) {
+  const std::string path = SIMSGD_BINARY_DIR "/" + name + "_cases.json";
+  std::ofstream(path) << cases;
   const std::string said =
       output_of("/usr/bin/python3 " SIMSGD_SOURCE_DIR "/tests/learn/" + name + "_torch.py " + path);
   if (said.empty()) throw std::runtime_error(name + "_torch.py has failed");
-  const Json json = Json::parse(said);
-  return {json["loss"].get<double>(), json["gradient"].get<std::vector<double>>(), {}};
+  std::vector<Differentiated> all;
+  for (const Json& each : Json::parse(said))
+    all.push_back({each["loss"].get<double>(), each["gradient"].get<std::vector<double>>(), {}});
+  return all;
 }
 
 }  // namespace simsgd::testing
