@@ -267,42 +267,4 @@ TEST_CASE(
   CHECK(factor(noise(options, 8, 2), 3, 5, 8) != factor(noise(options, 8, 1), 3, 5, 8));
 }
 
-TEST_CASE("what compute_noise cannot be is refused, with the remedy") {
-  struct Case {
-    const char* options;
-    const char* text;
-  };
-  const Case cases[] = {
-      {R"("workers": [0])",
-       "/fast: is missing. Give \"factors\", \"factor_cv\", \"fast\", \"slow\" or \"common\""},
-      {R"("fast": {"correlation": 0.1})", "/fast/cv: is missing. Give \"cv\" or \"cvs\""},
-      {R"("fast": {"cv": 0.1, "cvs": [0.1, 0.1]})", "/fast/cvs: contradicts \"cv\". Give one of the two"},
-      {R"("slow": {"cvs": [0.1, 0.1], "cv_spread": 0.1, "correlation_steps": 2})",
-       "/slow/cv_spread: contradicts \"cvs\". Leave it out: the list says how workers differ"},
-      {R"("factors": [1, 1], "factor_cv": 0.1)", "/factor_cv: contradicts \"factors\". Give one of the two"},
-      {R"("factors": [1, 1], "fast": {"cvs": [0.1]})",
-       "/fast/cvs: has 1 entries, and \"factors\" has 2. Give one for each worker in all lists"},
-      {R"("factors": [1])",
-       "/rank_mapping: is \"exact\", but the lists of 1 workers have no entry for rank 1. Set \"rank_mapping\": \"draw\" or \"modulo\", or list ranks in \"workers\""},
-      {R"("fast": {"cv": 0.1, "family": "quantiles"})",
-       "/fast/quantiles: is missing. Give measured quantiles, or another \"family\""},
-      {R"("fast": {"cv": 0.1, "quantiles": [1, 2]})",
-       "/fast/quantiles: belongs to another family. Set \"family\": \"quantiles\""},
-      {R"("fast": {"cv": 0.1, "family": "quantiles", "quantiles": [1, 3, 2]})",
-       "/fast/quantiles/2: is below the one before. Give them in ascending order"},
-      {R"("fast": {"cv": 0.1, "family": "quantiles", "quantiles": [2, 2]})",
-       "/fast/quantiles: are all the same. Give quantiles that differ, or leave \"fast\" out"},
-      {R"("fast": {"cv": 6, "floor": 0.5, "family": "gamma"})",
-       "/fast/cv: is too large for this family above its floor. Give at most 5, or another \"family\""},
-      {R"("slow": {"cv": 0.1})",
-       "/slow: lacks the key \"correlation_steps\". Add \"correlation_steps\": After this many steps the correlation of the logarithm is 1/e"},
-      {R"("factor_cv": 0.1, "relative": true)",
-       "/relative: has no effect without a delay. Leave it out: factors are relative anyway"},
-  };
-  for (const Case& each : cases) {
-    CAPTURE(each.options);
-    CHECK(rejection([&] { noise(each.options, 2); }) == each.text);
-  }
-}
-
 }  // namespace simsgd::test::cluster_compute_noise

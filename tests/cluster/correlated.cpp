@@ -66,15 +66,6 @@ TEST_CASE("a Markov delay may be a time, or a multiple of the compute time") {
   CHECK(relative.at(1, 0, 2, 5, 0.4).delay_s == doctest::Approx(0.2));
 }
 
-TEST_CASE("a Markov chain that changes its state too often is refused, with the remedy") {
-  CHECK(
-      rejection(
-          [] { stragglers(R"({"name": "markov", "slow_steps": 1, "fast_steps": 5, "factor": 2})", 2); }) ==
-      "/slow_steps: and \"fast_steps\" are too short: 1/slow_steps + 1/fast_steps is above 1. Make one of them longer, such as 2 and 2; k_of_p draws each step independently");
-  CHECK(rejection([] { stragglers(R"({"name": "markov", "slow_steps": 9, "fast_steps": 5})", 2); }) ==
-        "/factor: is missing. Give \"factor\", \"delay\" or both");
-}
-
 // The persistent factor and the noise that remembers: moments and correlations against what was asked for.
 
 namespace {

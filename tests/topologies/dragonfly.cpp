@@ -105,20 +105,4 @@ TEST_CASE("messages to different nodes are spread over equally near cables") {
   CHECK(messages.size() == 4);
 }
 
-TEST_CASE("impossible dragonflies are rejected in words") {
-  CHECK(error_of("dragonfly", plain_nodes(400), {{"groups", 1}}) ==
-        "/groups: hold 384 nodes each, too few for 400 nodes. Give at least 2");
-  CHECK(error_of("dragonfly", plain_nodes(400), {{"global_links", 97}}) ==
-        "/global_links: is more than the routers of a group. Give at most 96, and a higher global_bandwidth");
-  CHECK(error_of("dragonfly", plain_nodes(4), {{"columns", 65536}}) ==
-        "/columns: makes 12885688320 cables between switches. Give a network of at most 20000000");
-  CHECK(error_of("dragonfly", plain_nodes(4), {{"groups", 10000}}) ==
-        "/groups: makes 59595000 cables between switches. Give a network of at most 20000000");
-  CHECK(
-      error_of("dragonfly", plain_nodes(4), {{"row_bandwidth", "0 Gbps"}}) ==
-      "/row_bandwidth: is out of range. Write a number above 0, such as \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second)");
-  CHECK(error_of("dragonfly", plain_nodes(4), {{"rows", 0}}) ==
-        "/rows: is out of range. Write a whole number from 1 to 65536");
-}
-
 }  // namespace simsgd::test::topologies_dragonfly

@@ -17,12 +17,6 @@ Json two_sites() {
           {"links", {link_of("east", "west", "100 MB/s", 0.05)}}};
 }
 
-std::string error_with(const std::string& key, const Json& value) {
-  Json options = two_sites();
-  options[key] = value;
-  return error_of("sites", plain_nodes(4), options);
-}
-
 }  // namespace
 
 TEST_CASE("sites: four regions cost what the file of their cables says, and share the same links") {
@@ -114,23 +108,6 @@ TEST_CASE("sites: one site is a star, and uneven ones say their nodes") {
   uneven["sites"][1]["nodes"] = 3;
   CHECK(error_of("sites", plain_nodes(4), uneven) ==
         "/sites: have 6 nodes in total, and the cluster has 4. Give them 4 in total, or leave out `nodes`");
-}
-
-TEST_CASE("sites: what cannot be is refused") {
-  CHECK(
-      error_with("links", Json::array()) ==
-      "/links: do not join \"east\" and \"west\". Add that link, or give `bandwidth` and `latency` for all pairs without one");
-  CHECK(error_with("links", Json::array({link_of("east", "north", "1 Gbps", 0)})) ==
-        "/links/0/between: names \"north\", which is not a site. Name sites of `sites`");
-  CHECK(error_with("links", Json::array({link_of("east", "east", "1 Gbps", 0)})) ==
-        "/links/0/between: joins a site to itself. Name two sites");
-  CHECK(
-      error_with("links",
-                 Json::array({link_of("east", "west", "1 Gbps", 0), link_of("west", "east", "2 Gbps", 0)})) ==
-      "/links/1/between: is the second link between \"west\" and \"east\". Give each pair of sites one link");
-  CHECK(error_with("sites", {{{"name", "east"}}, {{"name", "east"}}}) ==
-        "/sites/1/name: repeats the name \"east\". Give each site its own name");
-  CHECK(error_with("tcp_window", 0).starts_with("/tcp_window: is out of range"));
 }
 
 }  // namespace simsgd::test::topologies_sites

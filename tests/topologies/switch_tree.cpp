@@ -123,29 +123,4 @@ TEST_CASE("a node with two rails takes two ports") {
   check_routes(make("switch_tree", railed_nodes(7), {{"ports", 8}}), 4);
 }
 
-TEST_CASE("impossible switch trees are rejected in words") {
-  const NodeShape shape = plain_nodes(16);
-  CHECK(error_of("switch_tree", shape, {{"ports", 2}}) ==
-        "/ports: is out of range. Write a whole number from 3 to 65536");
-  CHECK(
-      error_of("switch_tree", shape, Json::object()) ==
-      "lacks the key \"ports\". Add \"ports\": A switch has this many ports, including those to other switches");
-  CHECK(error_of("switch_tree", railed_nodes(4), {{"ports", 3}, {"shape", "chain"}}) ==
-        "/ports: are too few to connect a node with 2 NICs. Give at least 4");
-  CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"shape", "ring"}}) ==
-        "/shape: is not valid here. Choose tree or chain");
-  CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"shape", "chain"}, {"oversubscription", 2}}) ==
-        "/oversubscription: has no effect in a chain. Give the bandwidth as \"uplink\"");
-  CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"uplink", 1e9}, {"oversubscription", 2}}) ==
-        "/oversubscription: contradicts \"uplink\". Give one of the two");
-  CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"oversubscription", 0}}) ==
-        "/oversubscription: is out of range. Write a number above 0");
-  CHECK(
-      error_of("switch_tree", shape, {{"ports", 8}, {"uplink", 0}}) ==
-      "/uplink: is out of range. Write a number above 0, such as \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second)");
-  CHECK(
-      error_of("switch_tree", shape, {{"ports", 8}, {"switch_latency", -1}}) ==
-      "/switch_latency: is out of range. Write a number of at least 0, such as \"20 ms\" or 0.02 (seconds)");
-}
-
 }  // namespace simsgd::test::topologies_switch_tree

@@ -106,17 +106,4 @@ TEST_CASE("torus: by rule 100 nodes are 5 x 5 x 4 routers, and a cable is as fas
   CHECK(cost.beta_s_per_byte == 1e-9);
 }
 
-TEST_CASE("torus: what cannot be is refused") {
-  CHECK(
-      error_of("torus", plain_nodes(17), sizes({4, 4})) ==
-      "/dimensions: make 16 routers with 1 node each, too few for 17 nodes. Give larger ones, or more nodes_per_router");
-  CHECK(error_of("torus", plain_nodes(2), sizes({})) ==
-        "/dimensions: are 0. Give from 1 to 8 of them, such as [8, 8]");
-  CHECK(error_of("torus", plain_nodes(2), sizes({1, 1, 1, 1, 1, 1, 1, 1, 2}))
-            .starts_with("/dimensions: are 9."));
-  CHECK(error_of("torus", plain_nodes(2), sizes({65536, 65536}))
-            .starts_with("/dimensions: makes 4294967296 cables between switches."));
-  CHECK(error_of("torus", plain_nodes(1), sizes({0})).starts_with("/dimensions/0"));
-}
-
 }  // namespace simsgd::test::topologies_torus
