@@ -168,25 +168,6 @@ TEST_CASE("the parts of a sweep together are the whole sweep") {
   CHECK(throughputs(sweep_results(study, settings)) == std::vector<double>{1, 3, 5});
 }
 
-TEST_CASE("everything that is wrong with any point is told before one runs, and no file is made") {
-  const Folder folder;
-  Json scenario = small_study({1, 4, 8});
-  scenario["cluster"]["nodes"] = 2;
-  scenario["algorithm"]["fusion_threshold"] = "1 MB";
-  const Study study = load_study(folder.write_json("s.json", scenario));
-  SweepSettings settings;
-  settings.database = folder.path("r.db");
-  settings.artifacts = folder.path("out");
-  try {
-    sweep_results(study, settings);
-    FAIL("the cluster has too few GPUs");
-  } catch (const ConfigError& error) {
-    CHECK(error.errors().size() == 2);
-  }
-  CHECK(!std::filesystem::exists(folder.path("r.db")));
-  CHECK(!std::filesystem::exists(folder.path("out")));
-}
-
 TEST_CASE("a shard is written as index and count") {
   CHECK(parse_shard("2/3").index == 2);
   CHECK(parse_shard("2/3").count == 3);
@@ -206,31 +187,6 @@ TEST_CASE("the memory of what runs at a time is that of the largest points") {
 }
 
 // The verb `sweep` from outside: what it prints, the exit codes, and what stays after Ctrl-C.
-
-namespace {
-
-Json learning_study() {
-  Json study = small_study({2, 4});
-  study["learner"] = small_learner();
-  study["optimizer"] = {{"name", "sgd"}, {"learning_rate", 0.1}};
-  study["stragglers"] = {{{"name", "exponential"}, {"mean", "1 ms"}}};
-  study["seeds"] = 2;
-  return study;
-}
-
-}  // namespace
-
-TEST_CASE("the same documents for any --jobs and --threads") {
-  const Folder folder;
-  const std::string study = folder.write_json("s.json", learning_study());
-  const Ended one = run_simsgd({"sweep", "run", study, "--json", "--jobs", "1", "--threads", "1"});
-  CAPTURE(one.err);
-  REQUIRE(one.code == 0);
-  const std::vector<std::string> documents = without_context(one.out);
-  CHECK(documents.size() == 4);
-  CHECK(without_context(run_simsgd({"sweep", "run", study, "--json", "--jobs", "2", "--threads", "2"}).out) ==
-        documents);
-}
 
 TEST_CASE("failed points give exit code 3, a sentence, and a line with the error") {
   const Folder folder;
@@ -259,15 +215,16 @@ TEST_CASE("failed points give exit code 3, a sentence, and a line with the error
   CHECK(failed["scenario"]["stop"]["steps"] == 2000000000);
 }
 
-TEST_CASE("bad input gives exit code 2 and leaves no file") {
+TEST_CASE("all that is wrong with any point is told before one runs: exit code 2, and no file is left") {
   const Folder folder;
-  Json scenario = small_study({1, 8});
+  Json scenario = small_study({1, 4, 8});
   scenario["cluster"]["nodes"] = 2;
   const std::string study = folder.write_json("s.json", scenario);
   const Ended ended =
       run_simsgd({"sweep", "run", study, "-o", folder.path("r.db"), "--artifacts", folder.path("out")});
   CHECK(ended.code == 2);
   CHECK(ended.out == "");
+  CHECK(ended.err.ends_with("\n2 errors; nothing was run or written.\n"));
   CHECK(!std::filesystem::exists(folder.path("r.db")));
   CHECK(!std::filesystem::exists(folder.path("out")));
   CHECK(run_simsgd({"sweep", "run", study, "--shard", "3/2"}).code == 2);

@@ -27,45 +27,6 @@ using Json = nlohmann::ordered_json;
 using namespace cli;
 using cli::Outcome;
 
-TEST_CASE("islands, sites, texts and methods that cannot be: every error at once, and exit code 2") {
-  const Scratch scratch;
-  const auto errors = [&](const std::string& changes) {
-    scratch.write("s.json", R"({
-  "cluster": {"use": "clusters/v100-pcie-10gbe.json", "workers": 4},
-  "workload": {"use": "workloads/resnet20.json"},
-  "learner": {"model": {"name": "transformer"}, "data": {"name": "text", "path": "text.txt"}, "batch": 4},
-  "algorithm": {"name": "decoupled_diloco", "quorum": 5}, "stop": {"steps": 4}
-})");
-    const Outcome outcome = scratch.simsgd("run s.json " + changes);
-    CHECK(outcome.code == 2);
-    CHECK(outcome.out == "");
-    return outcome.err;
-  };
-  const auto has = [](const std::string& text, const char* part) {
-    CAPTURE(text);
-    CAPTURE(part);
-    CHECK(text.find(part) != std::string::npos);
-  };
-  scratch.write("text.txt", "");
-  const std::string of_cluster = errors(
-      "--set /cluster/island/gpus=3 --set '/cluster/topology={\"name\": \"sites\", \"sites\": [{\"name\": \"a\"}, {\"name\": \"b\"}]}'");
-  has(of_cluster, "/cluster/island/gpus: neither divides the ");
-  has(of_cluster, "/cluster/topology/links: do not join \"a\" and \"b\"");
-  has(of_cluster, "text.txt is empty");
-  has(of_cluster, "/algorithm/quorum: exceeds the number of workers, 4");
-  has(of_cluster, "/algorithm/inner_steps: is beyond the run's 4 steps of 4 workers");
-  has(of_cluster, "5 errors; nothing was run or written.");
-  for (const auto& [text, what] : {std::pair<std::string, const char*>{"", "text.txt is empty"},
-                                   {"ab\xff", "text.txt is not UTF-8: byte 2 (0xff)"}}) {
-    scratch.write("text.txt", text);
-    const std::string of_others = errors("");
-    has(of_others, what);
-    has(of_others, "/algorithm/quorum: exceeds the number of workers, 4");
-    has(of_others, "/algorithm/inner_steps: is beyond the run's 4 steps of 4 workers");
-    has(of_others, "3 errors; nothing was run or written.");
-  }
-}
-
 TEST_CASE("usage errors exit with 2, help and version with 0") {
   const Scratch scratch;
   CHECK(scratch.simsgd("").code == 2);
@@ -96,15 +57,6 @@ TEST_CASE("a program without the libraries that it opens does all else, and says
     CHECK(outcome.code == 1);
     CHECK(outcome.err.find("./setup.sh build") != std::string::npos);
   }
-}
-
-TEST_CASE("a bandwidth whose unit was forgotten runs, and a note says so") {
-  const Scratch scratch;
-  scratch.write("s.json", kScenario);
-  const Outcome outcome =
-      scratch.simsgd("run s.json --set /cluster/nic/bandwidth=10 --set /stop/steps=3 --json");
-  CHECK(outcome.code == 0);
-  CHECK(outcome.out.find("/cluster/nic/bandwidth leaves ") != std::string::npos);
 }
 
 TEST_CASE("times that are left are read at a glance") {
@@ -154,17 +106,6 @@ TEST_CASE("a limit on the size of files ends in a sentence, and leaves nothing")
   CHECK(std::system(store.c_str()) == 0);
   CHECK(contents(scratch.path() / "errors.txt").find("f.db: disk I/O error (File too large)") !=
         std::string::npos);
-}
-
-TEST_CASE("more than 1,048,576 workers are refused with the reason; bench costs more than a run has") {
-  const Scratch scratch;
-  scratch.write("s.json", kScenario);
-  const Outcome refused = scratch.simsgd("run s.json --set /cluster/workers=1048577 --set /learner=null");
-  CHECK(refused.code == 2);
-  CHECK(refused.err.find("without simulating workers") != std::string::npos);
-  const Outcome bench = scratch.simsgd(
-      "bench all_reduce -b 1M -e 1M --workers 65536 --schedule recursive_doubling --cluster clusters/ethernet-1g.json");
-  CHECK(bench.code == 0);
 }
 
 TEST_CASE("control characters in names do not reach the terminal") {
@@ -219,14 +160,6 @@ TEST_CASE("Ctrl-C ends a run with exit code 130 and nothing written") {
   const int status = std::system(command.c_str());
   CHECK(WEXITSTATUS(status) == 130);
   CHECK(!fs::exists(scratch.path() / "out"));
-}
-
-TEST_CASE("the example of run's help runs, and list takes a file's short name") {
-  const Outcome outcome = Scratch().simsgd(
-      "run " SIMSGD_SOURCE_DIR
-      "/scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 --set /stop/steps=10");
-  CHECK(outcome.code == 0);
-  CHECK(Scratch().simsgd("list devices v100").code == 0);
 }
 
 // What goes to a terminal is not wider than it; what goes anywhere else is as it always was.

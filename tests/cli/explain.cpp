@@ -165,19 +165,6 @@ TEST_CASE("explain reads numbers and names as people write them: 110M, 10GbE, DD
   CHECK(step("0.11B", " --network 10gbe") == plain);
 }
 
-TEST_CASE("explain: what GPUs have no memory for says so, without a place that nobody wrote") {
-  const Scratch scratch;
-  const std::string text =
-      scratch
-          .simsgd(
-              "explain --parameters 70B --step 12s --gpus 16 --framework fsdp --network clusters/dgx-h100.json")
-          .out;
-  // Parameters and gradients, 4 bytes each: 560 GB, where nothing is sharded.
-  CHECK(text.find("\n8 GPUs: needs ") != std::string::npos);
-  CHECK(text.find("needs 560 GB on each GPU, and H100 has 85 GB") != std::string::npos);
-  CHECK(text.find("/workload/batch") == std::string::npos);
-}
-
 TEST_CASE("explain: a remedy that cannot be simulated says why beside the others, and nothing saves -0 %") {
   const Scratch scratch;
   // 1 % of 1e12 values of 8 bytes, from 128 nodes: 10 TB to gather on each.
@@ -189,21 +176,6 @@ TEST_CASE("explain: a remedy that cannot be simulated says why beside the others
   CHECK(
       scratch.simsgd("explain --parameters 25.6e6 --step 0.13s --gpus 4 --network 10gbe").out.find("-0 %") ==
       std::string::npos);
-}
-
-TEST_CASE("explain: what is wrong is named by its option, and a NIC by the rate that it is sold with") {
-  const Scratch scratch;
-  Json node = Json::parse(kCluster);
-  node["nodes"] = 1;
-  scratch.write("node.json", node.dump());
-  const std::string question = "explain --parameters 7B --step 1s --gpus 8 --network ";
-  CHECK(scratch.simsgd(question + "node.json")
-            .err.starts_with("--gpus: is more than the 2 GPUs of the cluster"));
-  CHECK(scratch.simsgd(question + "nowhere.json")
-            .err.starts_with("--network: names a file that does not exist."));
-  CHECK(scratch.simsgd(question + "clusters/l40s-pcie.json")
-            .err.starts_with("--parameters: needs 56 GB on each GPU, and L40S has 48 GB. Shard them with"));
-  CHECK(asked(scratch, question + "ib400 --json")["question"]["nic_Bps"] == 50e9);
 }
 
 }  // namespace simsgd::test::cli_explain

@@ -176,14 +176,7 @@ TEST_CASE("an event of negative length, and a step that a worker has twice, are 
           "f: line 5 is the same operation as line 4. Found: forward-compute of micro-batch 0, chunk 0, in step 2 of replica 0, stage 0, slice 0. Give each once in a step."));
 }
 
-TEST_CASE("a worker without operations, an operation that is there twice") {
-  CHECK(
-      problem(kColumns + kRow + "2,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n") ==
-      "f: lacks the operations of a worker. Found: replica 1, stage 0, slice 0. Give all 3 workers of the 3 x 1 x 1 replicas, stages and slices that it names, each with its operations.");
-  CHECK(
-      problem(kColumns + kRow + "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n") ==
-      "f: line 3 is the same operation as line 2. Found: forward-compute of micro-batch 0, chunk 0, in step 1 of replica 0, stage 0, slice 0. Give each once in a step.");
-  // Another step of one worker alone is not a step.
+TEST_CASE("a step of one worker alone is not a step") {
   const RecordedJob job =
       read_recorded_job("f", kColumns + kRow + "1,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n" +
                                  "1,\"PP0, TP0, compute\",forward-compute,2,0,0,10\n");
@@ -192,24 +185,12 @@ TEST_CASE("a worker without operations, an operation that is there twice") {
   CHECK(graph.warnings.at("steps without operations of every worker, left out") == 1);
 }
 
-TEST_CASE("half a timeline, other people's events, bytes that are not UTF-8") {
+TEST_CASE("other people's events, and bytes that are not UTF-8, are left out and counted") {
   const std::string good =
       "[" + kNames + "," + event(R"("ts":1.5,"dur":2,"args":{"step":3,"mb_id":0,"model_chunk":0})") + "]";
-  CHECK(problem(good) == "");
-  CHECK(problem("{\"other\": [1], \"traceEvents\": " + good + "}") == "");
-  CHECK(problem(good.substr(0, good.size() - 9)).find("The file ends too early: copy or write it again.") !=
-        std::string::npos);
   const RecordedJob mended = read_recorded_job("f", "[{\"note\":\"\xff\xfe\"}," + good.substr(1));
   CHECK(mended.operations.size() == 1);
   CHECK(mended.ignored.at("bytes that are control characters or not UTF-8, replaced") == 2);
-  CHECK(problem("{\"a\": 1}") == "f: has no list of events. Give it as \"traceEvents\".");
-  CHECK(problem("[1e999]").find("f: holds a number that is too large") == 0);
-  CHECK(problem("[" + event(R"("ts":1,"dur":1,"args":{"step":3})") + "]") ==
-        "f: event 1 has no thread that names stage and lane. Write it as \"PP0, TP0, compute\".");
-  CHECK(problem("[" + kNames + "," + event(R"("ts":1,"dur":-1,"args":{"step":3})") + "]") ==
-        "f: event 2 ends before it begins. Found: -1. Give microseconds from 0, below 2^53.");
-  CHECK(problem("[" + kNames + "," + event(R"("ts":99999999999999999999999,"dur":1,"args":{"step":3})") + "]")
-            .find("f: event 2 has no start time.") == 0);
   const RecordedJob job =
       read_recorded_job("f", "[" + kNames + ",{\"ph\":\"C\"},3,[{}]," + event(R"("ts":1,"dur":1,"args":{})") +
                                  "," + good.substr(1));

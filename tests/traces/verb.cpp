@@ -25,21 +25,6 @@ const char* const kLog =
 
 }  // namespace
 
-TEST_CASE("import prints a table, and says on stderr what it made of each file") {
-  const Scratch scratch;
-  scratch.write("a.log", kLog);
-  const Outcome outcome = scratch.simsgd("import a.log --set workers=4 --set machine=m");
-  CHECK(outcome.code == 0);
-  CHECK(outcome.out ==
-        "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,machine\n"
-        "time_s,all_reduce,4,,4,2.5e-06,,1,,a.log,3,m\n"
-        "time_s,all_reduce,4,,8,3e-06,,1,,a.log,5,m\n");
-  CHECK(outcome.err ==
-        "a.log: 2 measurements (osu)\n"
-        "  tables (1)\n"
-        "  WARNING: lines outside of tables (1)\n");
-}
-
 TEST_CASE("import -o writes the same table, and reads it again; --json is one document") {
   const Scratch scratch;
   scratch.write("a.log", kLog);
@@ -53,26 +38,6 @@ TEST_CASE("import -o writes the same table, and reads it again; --json is one do
   CHECK(document["rows"][1]["value_SI"] == 3e-6);
   CHECK(document["rows"][1]["source"] == "<stdin>");
   CHECK(document["files"][0]["ignored"]["lines outside of tables"] == 1);
-}
-
-TEST_CASE("import writes nothing where anything is wrong, and ends with 2") {
-  const Scratch scratch;
-  scratch.write("a.log", kLog);
-  scratch.write("b.log", "nothing\n");
-  scratch.write("map.json", "{\"values\": 3}");
-  const Outcome outcome = scratch.simsgd("import a.log b.log none.log -o data.csv");
-  CHECK(outcome.code == 2);
-  CHECK(outcome.out.empty());
-  CHECK(outcome.err.find("b.log: has an unknown format.") == 0);
-  CHECK(outcome.err.find("none.log: cannot be read (No such file or directory).") != std::string::npos);
-  CHECK(outcome.err.ends_with("2 errors; nothing was run or written.\n"));
-  CHECK_FALSE(std::filesystem::exists(scratch.path() / "data.csv"));
-  CHECK(scratch.simsgd("import a.log --map map.json").err ==
-        "map.json:/values: has the wrong type. Found: 3. Write a list.\n");
-  CHECK(scratch.simsgd("import a.log --set workers").code == 2);
-  CHECK(scratch.simsgd("import a.log --set workers=1 --set workers=2").err ==
-        "--set: sets the same key twice. Found: workers=2. Keep one of the two.\n");
-  CHECK(scratch.simsgd("import").code == 2);
 }
 
 TEST_CASE("import reads what simsgd writes itself: a run, runs of a sweep, and both forms of bench") {
@@ -212,18 +177,6 @@ namespace {
 const char* const kTimes = R"({"values": [{"from": "/t", "unit": "s", "quantity": "time_s"}]})";
 
 }  // namespace
-
-TEST_CASE("half a JSON document, bad UTF-8, numbers beyond doubles, brackets without end") {
-  CHECK(import_errors(R"({"t": [1, 2)", mapped(kTimes))
-            .starts_with("f: is not valid JSON, line 1, column 12: syntax error"));
-  CHECK(import_errors(R"({"t": [1, 2)", mapped(kTimes))
-            .ends_with("The file ends too early: copy or write it again.\n"));
-  CHECK(import_errors("{\"t\": \"\xff\"}", mapped(kTimes)).ends_with("Write the text in UTF-8.\n"));
-  CHECK(import_errors(R"({"t": 1e999})", mapped(kTimes)).ends_with("Write numbers below 1.8e308.\n"));
-  CHECK(import_errors(std::string(100000, '['), mapped(kTimes)) ==
-        "f: is nested deeper than 100 levels. Check its brackets and braces.\n");
-  CHECK(import_errors(R"({"t": 99999999999999999999})", mapped(kTimes)).empty());  // a double
-}
 
 TEST_CASE("a file of more rows than memory may hold is refused; 8.4 million are taken") {
   const ImportConstants constants;
