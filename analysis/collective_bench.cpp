@@ -204,8 +204,7 @@ BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings setting
   // Before this process simulates, as runs are drawn.
   for (const auto& [widening, sizes] : alike)
     run_in_children(
-        sizes.draws.count() == 0 ? 0 : static_cast<std::size_t>(intervals.draws),
-        {.jobs = intervals.jobs, .timeout_s = std::nullopt, .interrupted = {}, .tick = {}},
+        sizes.draws.count() == 0 ? 0 : static_cast<std::size_t>(intervals.draws), {.jobs = intervals.jobs},
         [&, &sizes = sizes](std::size_t k) { return drawn_times(scenario, settings, sizes, k); },
         [&, &sizes = sizes](std::size_t, const ChildEnd& end) {
           if (end.kind != ChildEnd::Kind::answered) return;

@@ -94,7 +94,7 @@ Drawn draw(const Scenario& scenario, const ParameterDraws& draws, bool random,
   Drawn all;
   std::size_t done = 0;
   run_in_children(
-      runs, {.jobs = settings.jobs, .timeout_s = std::nullopt, .interrupted = interrupted, .tick = {}},
+      runs, {.jobs = settings.jobs, .interrupted = interrupted},
       [&](std::size_t i) {
         const std::size_t k = i % count;
         Scenario drawn = scenario;

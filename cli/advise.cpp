@@ -11,8 +11,7 @@
 
 #include "analysis/faces/table.hpp"
 #include "analysis/questions/advice.hpp"
-#include "analysis/questions/candidates.hpp"
-#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

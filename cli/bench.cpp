@@ -75,9 +75,7 @@ CollectiveOp parse_op(const std::string& name) {
     if (const std::string each = op_name(plugin.op); std::ranges::find(names, each) == names.end())
       names.push_back(each);
   }
-  const std::string near = nearest(name, names);
-  usage_error("OPERATION", "is not a collective operation", name,
-              (near.empty() ? "" : "Did you mean " + near + "? ") + "Use " + one_of(names));
+  usage_error("OPERATION", "is not a collective operation", name, which_there_are(name, names, "Use"));
 }
 
 void check_schedule(CollectiveOp op, const std::string& name) {
@@ -126,8 +124,8 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
   const ClusterFile file = make_cluster(loading.scenario);
   const Cluster& cluster = file.cluster;
   settings.collectives = file.collectives;
-  const BenchResult result = bench_with_intervals(
-      loading.scenario, settings, {.draws = verb.draws, .jobs = available_threads(), .progress = {}});
+  const BenchResult result =
+      bench_with_intervals(loading.scenario, settings, {.draws = verb.draws, .jobs = available_threads()});
   if (verb.json)
     fmt::print("{}\n", nccl_json(settings, cluster, result, arguments).dump(2));
   else

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/calibrate_stragglers.hpp"
-#include "analysis/calibration/left_out.hpp"
 #include "analysis/calibration/log_spec.hpp"
-#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "scenarios/language/json_source.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "analysis/questions/claims.hpp"
-#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/printable.hpp"
 

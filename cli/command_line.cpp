@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <ctime>
 #include <sstream>
 #include <system_error>
@@ -19,6 +18,7 @@
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -48,9 +48,7 @@ std::pair<const CLI::App*, std::string> verb_of(const CLI::App& app, const std::
       std::vector<std::string> names;
       for (const CLI::App* verb : verbs)
         if (!verb->get_group().empty()) names.push_back(verb->get_name());
-      const std::string near = nearest(word, names);
-      throw ConfigError({written, "", "has no such command", printable(word),
-                         (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(names)});
+      throw ConfigError({written, "", "has no such command", printable(word), which_there_are(word, names)});
     }
     at = *next;
     written += " " + word;
@@ -148,9 +146,8 @@ constexpr std::uint64_t kLargestSeed = std::uint64_t{1} << 53;  // as in a file
 
 // As it was written: an unsigned number would make 18446744073709551615 of -1.
 std::uint64_t read_seed(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (error == std::errc() && rest == text.data() + text.size() && seed <= kLargestSeed) return seed;
+  const auto seed = number_of_text<std::uint64_t>(text);
+  if (seed && *seed <= kLargestSeed) return *seed;
   throw ConfigError(
       {"--seed", "", "is not a seed", text, fmt::format("Write a whole number from 0 to {}", kLargestSeed)});
 }

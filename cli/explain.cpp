@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "analysis/questions/scaling.hpp"
-#include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"

@@ -57,10 +57,7 @@ void print_item(const ListedItem& item) {
 
 [[noreturn]] void unknown(const std::string& what, const std::string& found,
                           const std::vector<std::string>& names) {
-  const std::string near = nearest(found, names);
-  throw ConfigError(
-      InputError{what, "", "is unknown", found,
-                 (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(names)});
+  throw ConfigError(InputError{what, "", "is unknown", found, which_there_are(found, names)});
 }
 
 Json item_json(const ListedItem& item) {

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "results/run_files.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -37,10 +37,10 @@ std::vector<int> workers_of(const std::string& list) {
   std::vector<InputError> errors;
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
-    int worker = 0;
-    const auto [rest, error] = std::from_chars(list.data() + begin, list.data() + end, worker);
-    if (error != std::errc() || rest != list.data() + end || worker < 0)
-      errors.push_back({"--heal", "", "does not list workers", printable(list.substr(begin, end - begin)),
+    const std::string text = list.substr(begin, end - begin);
+    const int worker = number_of_text<int>(text).value_or(-1);
+    if (worker < 0)
+      errors.push_back({"--heal", "", "does not list workers", printable(text),
                         "Write numbers of workers, such as 3 or 3,4"});
     if (std::ranges::find(workers, worker) == workers.end()) workers.push_back(worker);
     begin = end + 1;
@@ -51,10 +51,8 @@ std::vector<int> workers_of(const std::string& list) {
 
 // "2x", "1.5", "0.5x".
 double network_factor(const std::string& text) {
-  double factor = 0;
-  const char* const end = text.data() + text.size() - (text.ends_with('x') ? 1 : 0);
-  const auto [rest, error] = std::from_chars(text.data(), end, factor);
-  if (error == std::errc() && rest == end && std::isfinite(factor) && factor > 0) return factor;
+  const auto factor = number_of_text<double>(text.substr(0, text.size() - (text.ends_with('x') ? 1 : 0)));
+  if (factor && std::isfinite(*factor) && *factor > 0) return *factor;
   throw ConfigError({"--network", "", "is not a factor above 0", printable(text),
                      "Write 2x for twice the recorded speed, 0.5x for half of it"});
 }

@@ -12,7 +12,6 @@
 #include "algorithms/python/method.hpp"
 #include "analysis/runner.hpp"
 #include "cli/measurements_library.hpp"
-#include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "results/expected.hpp"

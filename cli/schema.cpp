@@ -17,12 +17,8 @@ namespace {
 
 int print_schema(const std::string& kind) {
   const std::vector<std::string>& kinds = file_kinds();
-  if (std::ranges::find(kinds, kind) == kinds.end()) {
-    const std::string near = nearest(kind, kinds);
-    throw ConfigError(
-        InputError{"KIND", "", "is unknown", kind,
-                   (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(kinds)});
-  }
+  if (std::ranges::find(kinds, kind) == kinds.end())
+    throw ConfigError(InputError{"KIND", "", "is unknown", kind, which_there_are(kind, kinds)});
   fmt::print("{}", editor_schema_text(kind));
   return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "analysis/runner.hpp"
 #include "analysis/runs/sweep.hpp"
-#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "results/expected.hpp"
 #include "results/summary.hpp"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/interrupts.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -34,11 +34,8 @@ Place behind_links(fs::path path) {
   const std::string own = fmt::format("/proc/{}/fd", getpid());
   for (int links = 0; links < 40; ++links) {
     const std::string name = path.filename().string();
-    int number = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size() &&
-        fs::weakly_canonical(path.parent_path(), failed) == own)
-      return {path, number};
+    const auto number = number_of_text<int>(name);
+    if (number && fs::weakly_canonical(path.parent_path(), failed) == own) return {path, number};
     if (!fs::is_symlink(fs::symlink_status(path, failed))) break;
     const fs::path next = fs::read_symlink(path, failed);
     path = next.is_absolute() ? next : path.parent_path() / next;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/field.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/units.hpp"
 #include "sim/record.hpp"
 
 namespace simsgd {
@@ -173,12 +173,9 @@ std::vector<std::string> cells_of(std::string line) {
 }
 
 double number_in(const std::string& cell, const std::string& file, std::size_t line) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || rest != cell.data() + cell.size())
-    throw ConfigError(InputError{file, "", fmt::format("has a cell that is not a number in line {}", line),
-                                 cell, "Give a file that a run wrote with --steps"});
-  return value;
+  if (const auto value = number_of_text<double>(cell)) return *value;
+  throw ConfigError(InputError{file, "", fmt::format("has a cell that is not a number in line {}", line),
+                               cell, "Give a file that a run wrote with --steps"});
 }
 
 }  // namespace

@@ -126,9 +126,8 @@ class Import {
     const bool mapped = options_.format == kMappedCsv || options_.format == kMappedJson;
     const std::vector<std::string> names = format_names();
     if (std::ranges::find(names, options_.format) == names.end()) {
-      const std::string guess = nearest(options_.format, names);
       errors_.push_back({"--format", "", "is not a format", printable(options_.format),
-                         (guess.empty() ? "" : "Did you mean " + guess + "? ") + "Choose " + one_of(names)});
+                         which_there_are(options_.format, names)});
     } else if (mapped != has_map()) {
       errors_.push_back({"--format", "", mapped ? "needs a map" : "takes no map", options_.format,
                          mapped ? "Give one with --map" : "Leave out --map, or the format"});

@@ -9,9 +9,9 @@
 #include <memory>
 #include <set>
 
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/calibrate_stragglers.hpp"
 #include "analysis/calibration/judge.hpp"
-#include "analysis/calibration/left_out.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario.hpp"

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <stdexcept>
 
 #include "analysis/widening.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/quantiles.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -18,9 +18,7 @@ namespace {
 
 std::uint64_t number_in(const Spec& spec, const Measurement& row, const std::string& column) {
   const std::string text = column_of(row, column).value_or("");
-  std::uint64_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && rest == text.data() + text.size()) return value;
+  if (const auto value = number_of_text<std::uint64_t>(text)) return *value;
   throw ConfigError(
       {spec.file, "/stragglers",
        fmt::format("the column {} is not a whole number in line {} of {}", column, row.line, row.source),

@@ -10,6 +10,7 @@
 #include "analysis/data_sheet.hpp"
 #include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
+#include "analysis/statistics/intervals.hpp"
 
 namespace simsgd {
 
@@ -85,8 +86,7 @@ std::optional<double> noise_of(const std::vector<Measurement>& all) {
   }
   double squares = 0, freedom = 0;
   for (const auto& [key, values] : repeats) {
-    double mean = 0;
-    for (const double value : values) mean += value / static_cast<double>(values.size());
+    const double mean = statistics::mean(values);
     for (const double value : values) squares += (value - mean) * (value - mean);
     freedom += static_cast<double>(values.size() - 1);
   }
@@ -105,11 +105,6 @@ std::vector<double> interpolate(const Points& points, const std::vector<std::siz
     if (points.points[i].bytes() > 0)
       of[series(i)][std::log(points.points[i].bytes())].push_back(
           std::log(points.points[i].measurement.value));
-  const auto mean = [](const std::vector<double>& values) {
-    double sum = 0;
-    for (const double value : values) sum += value;
-    return sum / static_cast<double>(values.size());
-  };
   std::vector<double> values;
   for (const std::size_t i : wanted) {
     values.push_back(kNotGiven);
@@ -119,11 +114,12 @@ std::vector<double> interpolate(const Points& points, const std::vector<std::siz
     const auto above = found->second.lower_bound(x - 1e-12);
     if (above == found->second.end()) continue;
     if (std::fabs(above->first - x) < 1e-12) {
-      values.back() = std::exp(mean(above->second));
+      values.back() = std::exp(statistics::mean(above->second));
     } else if (above != found->second.begin()) {
       const auto below = std::prev(above);
       const double place = (x - below->first) / (above->first - below->first);
-      values.back() = std::exp(mean(below->second) * (1 - place) + mean(above->second) * place);
+      values.back() =
+          std::exp(statistics::mean(below->second) * (1 - place) + statistics::mean(above->second) * place);
     }
   }
   return values;
@@ -163,9 +159,6 @@ Judgement judged(const Points& points, const std::string& way, const std::vector
   summarise_parts(points, judgement, octaves_equal);
   return judgement;
 }
-
-/// The key of a patch without the name of its parameter.
-std::string pointer_of_key(const std::string& key) { return key.substr(0, key.find('#')); }
 
 /// What goes with a setting, with the digits of a file.
 std::map<std::string, Json> rounded_values(const Setting& setting, const Patch& patch) {
@@ -255,10 +248,10 @@ void add_sheet_intervals(const Judge& judge, const Setting& setting, const Json&
   Json of_run = Json::object();
   if (setting.kind == PredictSpec::Kind::run)
     run_in_children(
-        1, {.jobs = 1, .timeout_s = {}, .interrupted = {}, .tick = {}},
+        1, {},
         [&](std::size_t) {
           const RunOutcome outcome = run_with_intervals(calibrated_scenario(judge, setting, told), {},
-                                                        {.draws = kUsualDraws, .jobs = 1, .progress = {}});
+                                                        {.draws = kUsualDraws, .jobs = 1});
           return outcome.document.at("intervals").dump();
         },
         [&](std::size_t, const ChildEnd& end) {

@@ -1,4 +1,4 @@
-#include "analysis/calibration/left_out.hpp"
+#include "analysis/calibration/calibrate.hpp"
 
 #include <fmt/format.h>
 

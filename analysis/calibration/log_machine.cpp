@@ -1,4 +1,4 @@
-#include "analysis/calibration/log_machine.hpp"
+#include "analysis/calibration/log_spec.hpp"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/calibration/log_machine.hpp"
 #include "analysis/calibration/uncertainty.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/base/errors.hpp"

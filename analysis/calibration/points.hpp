@@ -15,7 +15,9 @@ namespace simsgd {
 
 /// Values at pointers of a scenario that was loaded, in SI units.
 using Patch = std::vector<std::pair<std::string, Json>>;
-/// What follows a '#' of a pointer tells parameters apart that set it for different measurements.
+/// What follows a '#' of a pointer tells parameters apart that set it for different measurements: the pointer
+/// without it.
+inline std::string pointer_of_key(const std::string& key) { return key.substr(0, key.find('#')); }
 void apply(const Patch& patch, Json& document);
 
 /// A scenario as some points need it.

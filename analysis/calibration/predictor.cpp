@@ -317,7 +317,6 @@ void Predictor::run_all(const std::vector<RunTask>& tasks) const {
   run_in_children(
       tasks.size() - here,
       {.jobs = settings_.jobs,
-       .timeout_s = std::nullopt,
        .interrupted = settings_.interrupted,
        .tick =
            [this] {

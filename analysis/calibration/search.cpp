@@ -1,4 +1,4 @@
-#include "analysis/calibration/search.hpp"
+#include "analysis/calibration/fit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -118,10 +118,6 @@ void add_link(Patch& patch, const std::string& pointer, const Json& table) {
   for (const Json& each : table) fastest = std::max(fastest, each["bandwidth"].get<double>());
   patch.emplace_back(pointer.substr(0, pointer.rfind('/')) + "/bandwidth", fastest);
 }
-
-}  // namespace
-
-namespace {
 
 /// The parts of a search: all of its points, or those of each number of workers (0: of any).
 std::map<int, WeightedPoints> tables_wanted(const Points& points, const SearchSpec& search,

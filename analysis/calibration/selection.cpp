@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -15,16 +14,9 @@ namespace simsgd {
 
 namespace {
 
-std::optional<double> quantity_said(const std::string& text) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 bool same(const std::string& a, const std::string& b) {
   if (a == b) return true;
-  const std::optional<double> x = quantity_said(a), y = quantity_said(b);
+  const std::optional<double> x = number_of_text<double>(a), y = number_of_text<double>(b);
   return x && y && *x == *y;
 }
 
@@ -75,9 +67,10 @@ std::string values_shown(const std::vector<Measurement>& all, const std::string&
     if (const std::optional<std::string> value = column_of(each, column))
       if (std::ranges::find(values, *value) == values.end()) values.push_back(*value);
   if (values.empty()) return fmt::format("no measurement has \"{}\"", column);
-  if (std::all_of(values.begin(), values.end(), quantity_said))
-    std::ranges::sort(values,
-                      [](const auto& a, const auto& b) { return *quantity_said(a) < *quantity_said(b); });
+  if (std::all_of(values.begin(), values.end(), number_of_text<double>))
+    std::ranges::sort(values, [](const auto& a, const auto& b) {
+      return *number_of_text<double>(a) < *number_of_text<double>(b);
+    });
   if (values.size() <= kMostShown) return fmt::format("the data have {}", fmt::join(values, ", "));
   return fmt::format("the data have {} values, {} to {}", values.size(), values.front(), values.back());
 }
@@ -117,7 +110,7 @@ bool Condition::holds(const Measurement& measurement) const {
       }))
     return false;
   if (!at_least && !at_most && power_of == 0 && no_power_of == 0) return true;
-  const std::optional<double> number = quantity_said(*value);
+  const std::optional<double> number = number_of_text<double>(*value);
   if (!number) return false;
   return !(at_least && *number < *at_least) && !(at_most && *number > *at_most) &&
          (power_of == 0 || is_power_of(*number, power_of)) &&

@@ -12,7 +12,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "analysis/calibration/search.hpp"
+#include "analysis/calibration/fit.hpp"
 
 namespace simsgd {
 

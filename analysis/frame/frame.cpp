@@ -1,10 +1,10 @@
 #include "analysis/frame/frame.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/units.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -72,13 +72,6 @@ bool ends_with_piece(const std::string& axis, const std::string& name) {
 /// "wagma" of "wagma (groups fixed)".
 std::string first_name(const std::string& label) { return label.substr(0, label.find(" (")); }
 
-std::optional<double> as_number(const std::string& text) {
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool all_different(const std::vector<std::string>& names) {
   return std::set<std::string>(names.begin(), names.end()).size() == names.size();
 }
@@ -128,12 +121,6 @@ nlohmann::ordered_json record_of(const Value& value) {
   if (*value.number == std::floor(*value.number) && std::fabs(*value.number) < kMostWhole)
     return static_cast<std::int64_t>(*value.number);
   return *value.number;
-}
-
-std::string which_there_are(const std::string& name, const std::vector<std::string>& valid) {
-  if (valid.empty()) return "There are none";
-  const std::string near = nearest(name, valid);
-  return (near.empty() ? "" : "Did you mean " + near + "? ") + "Choose " + one_of(valid);
 }
 
 std::vector<std::string> Axis::labels() const {
@@ -203,7 +190,7 @@ std::optional<std::size_t> Frame::value(const std::string& option, std::size_t a
   const std::vector<Value>& values = axes_[axis].values;
   std::vector<std::string> namesakes;
   std::optional<std::size_t> named;
-  const std::optional<double> number = as_number(text);
+  const std::optional<double> number = number_of_text<double>(text);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].label == text || (number && values[i].number == number)) return i;
     if (first_name(values[i].label) != text) continue;

@@ -112,7 +112,4 @@ std::vector<std::string> notes_on_missing(const std::vector<const ResultPoint*>&
 /// Throws RunError where no point has ended with a result.
 void expect_results(const Frame& frame);
 
-/// "Did you mean a? There are a, b or c".
-std::string which_there_are(const std::string& name, const std::vector<std::string>& valid);
-
 }  // namespace simsgd::frame

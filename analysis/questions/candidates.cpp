@@ -1,4 +1,4 @@
-#include "analysis/questions/candidates.hpp"
+#include "analysis/questions/advice.hpp"
 
 #include <algorithm>
 #include <map>
@@ -71,10 +71,8 @@ void check_names(const std::vector<std::string>& wanted, const std::map<std::str
   std::vector<InputError> errors;
   for (const std::string& name : wanted) {
     if (forms.contains(name)) continue;
-    const std::string guess = nearest(name, names);
-    errors.push_back(
-        {"--algorithms", "", "is not an algorithm", name,
-         (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + ("Choose " + one_of(names))});
+    errors.push_back({"--algorithms", "", "is not an algorithm", name,
+                      suggestion(name, names) + "Choose " + one_of(names)});
   }
   if (!errors.empty()) throw ConfigError(errors);
 }

@@ -76,8 +76,7 @@ Grid make_grid(const frame::Frame& frame) {
 std::vector<double> values_of(const GridCell& cell, const std::string& metric) {
   std::vector<double> values;
   for (const ResultPoint* run : cell.runs)
-    if (const auto found = run->metrics.find(metric); found != run->metrics.end())
-      values.push_back(found->second);
+    if (const auto value = metric_in(run->metrics, metric)) values.push_back(*value);
   return values;
 }
 
@@ -168,10 +167,7 @@ struct Choice {
 std::optional<Choice> choice_of(const GridCell& cell, bool to_target) {
   std::vector<double> times, costs;
   for (const ResultPoint* run : cell.runs) {
-    const auto metric = [&](const char* name) {
-      const auto found = run->metrics.find(name);
-      return found == run->metrics.end() ? 0 : found->second;
-    };
+    const auto metric = [&](const char* name) { return metric_in(run->metrics, name).value_or(0); };
     const double cost_usd = metric("cost_usd"), ran_s = metric("simulated_time_s"),
                  throughput = metric("throughput_samples_per_s");
     const double time_s = to_target ? metric("time_to_target_s") : throughput > 0 ? kSamples / throughput : 0;

@@ -129,19 +129,7 @@ struct ChartKind {
 /// In the order of the page.
 const std::vector<ChartKind>& chart_kinds();
 
-MadeChart speedup_chart(const ChartSource& source);
-MadeChart efficiency_chart(const ChartSource& source);
-MadeChart loss_chart(const ChartSource& source);
-MadeChart accuracy_chart(const ChartSource& source);
-MadeChart target_chart(const ChartSource& source);
-MadeChart throughput_chart(const ChartSource& source);
-MadeChart cost_chart(const ChartSource& source);
-MadeChart energy_chart(const ChartSource& source);
 MadeChart pareto_chart(const ChartSource& source);
-MadeChart breakdown_chart(const ChartSource& source);
-MadeChart step_times_chart(const ChartSource& source);
 MadeChart winners_chart(const ChartSource& source);
-MadeChart measured_chart(const ChartSource& source);
-MadeChart links_chart(const ChartSource& source);
 
 }  // namespace simsgd::questions

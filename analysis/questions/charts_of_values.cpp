@@ -126,36 +126,6 @@ MadeChart scaling_chart(const ChartSource& source, const std::string& name, cons
   return chart;
 }
 
-}  // namespace
-
-MadeChart speedup_chart(const ChartSource& source) {
-  return scaling_chart(source, "speedup", "Speed-up", "speed-up over one device");
-}
-
-MadeChart efficiency_chart(const ChartSource& source) {
-  return scaling_chart(source, "efficiency", "Efficiency", "scaling efficiency");
-}
-
-MadeChart target_chart(const ChartSource& source) {
-  return values_chart(source,
-                      {"Time to target", kTargetMetric, "time to target", "These scenarios have no target."});
-}
-
-MadeChart throughput_chart(const ChartSource& source) {
-  return values_chart(source,
-                      {"Throughput", "throughput_samples_per_s", "samples", "No run has a throughput."});
-}
-
-MadeChart cost_chart(const ChartSource& source) {
-  return values_chart(source, {"Cost of a run", "cost_usd", "cost",
-                               "No device here has a price (/cluster/device/price_usd_per_h)."});
-}
-
-MadeChart energy_chart(const ChartSource& source) {
-  return values_chart(
-      source, {"Energy of a run", "energy_J", "energy", "No device here has a power (simsgd list device)."});
-}
-
 MadeChart breakdown_chart(const ChartSource& source) {
   Chart chart = source.chart({{"activity", "activity", "part", ""},
                               {"part", "part", "place", "1"},
@@ -228,8 +198,6 @@ MadeChart step_times_chart(const ChartSource& source) {
 }
 
 // What single runs have: curves of loss and accuracy, expected values, links by name.
-
-namespace {
 
 constexpr std::size_t kMostCurveRows = 24000, kMostCurvePoints = 80, kLeastCurvePoints = 12;
 // Scenarios and links are read one by one: of so many cells at most.
@@ -368,16 +336,6 @@ void add_expected(const ChartSource& source, const GridCell& cell, Chart& chart)
   }
 }
 
-}  // namespace
-
-MadeChart loss_chart(const ChartSource& source) {
-  return curve_chart(source, {"Training loss", "train_loss", "training loss", "~g", true});
-}
-
-MadeChart accuracy_chart(const ChartSource& source) {
-  return curve_chart(source, {"Test accuracy", "test_accuracy", "test accuracy", ".0%", false});
-}
-
 MadeChart measured_chart(const ChartSource& source) {
   Chart chart = source.chart({{"metric", "metric", "metric", ""},
                               {"unit", "unit", "unit", ""},
@@ -428,6 +386,56 @@ MadeChart links_chart(const ChartSource& source) {
   chart.marks = {
       Marks::Kind::bars, {"utilisation", "share of the time in use", {}, ".2~%"}, {"link", "", {}, ""}};
   return chart;
+}
+
+}  // namespace
+
+const std::vector<ChartKind>& chart_kinds() {
+  using Source = const ChartSource&;
+  static const std::vector<ChartKind> kinds = {
+      {"target", "Time to target", "Mean time to the target; runs that miss it are censored",
+       +[](Source source) {
+         return values_chart(
+             source, {"Time to target", kTargetMetric, "time to target", "These scenarios have no target."});
+       }},
+      {"pareto", "Cost against time", "Cost and time of every choice, and the Pareto front", pareto_chart},
+      {"throughput", "Throughput", "Samples per second",
+       +[](Source source) {
+         return values_chart(
+             source, {"Throughput", "throughput_samples_per_s", "samples", "No run has a throughput."});
+       }},
+      {"speedup", "Speed-up", "Throughput over one device's, against workers",
+       +[](Source source) {
+         return scaling_chart(source, "speedup", "Speed-up", "speed-up over one device");
+       }},
+      {"efficiency", "Efficiency", "Throughput per worker over one device's, against workers",
+       +[](Source source) {
+         return scaling_chart(source, "efficiency", "Efficiency", "scaling efficiency");
+       }},
+      {"cost", "Cost of a run", "USD, where devices have a price",
+       +[](Source source) {
+         return values_chart(source, {"Cost of a run", "cost_usd", "cost",
+                                      "No device here has a price (/cluster/device/price_usd_per_h)."});
+       }},
+      {"energy", "Energy of a run", "Where devices have a power",
+       +[](Source source) {
+         return values_chart(source, {"Energy of a run", "energy_J", "energy",
+                                      "No device here has a power (simsgd list device)."});
+       }},
+      {"winners", "Who wins where", "The best of the algorithms over two axes, ties hatched", winners_chart},
+      {"breakdown", "Where the time of a step goes", "Parts of a step, stacked", breakdown_chart},
+      {"step_times", "Step times under each straggler", "Quantiles of step times as boxes", step_times_chart},
+      {"loss", "Training loss", "Against simulated time",
+       +[](Source source) {
+         return curve_chart(source, {"Training loss", "train_loss", "training loss", "~g", true});
+       }},
+      {"accuracy", "Test accuracy", "Against simulated time",
+       +[](Source source) {
+         return curve_chart(source, {"Test accuracy", "test_accuracy", "test accuracy", ".0%", false});
+       }},
+      {"measured", "Measured against simulated", "Where scenarios carry expected values", measured_chart},
+      {"links", "Busiest links", "By name, of one run of each cell", links_chart}};
+  return kinds;
 }
 
 }  // namespace simsgd::questions

@@ -37,7 +37,7 @@ ComparedRun read_run(const std::string& path) {
   return run;
 }
 
-std::optional<double> metric_in(const ComparedRun& run, const std::string& name) {
+std::optional<double> run_metric(const ComparedRun& run, const std::string& name) {
   const RunJson& metrics = run.document.at("metrics");
   const auto found = metrics.find(name);
   if (found == metrics.end() || !found->is_number()) return std::nullopt;
@@ -74,9 +74,9 @@ std::vector<std::string> parts_of_a_step() {
 
 void add_metric(const std::string& name, const ComparedRun& real, const ComparedRun& simulated,
                 Table& table) {
-  const std::optional<double> measured = metric_in(real, name), expected = metric_in(simulated, name);
+  const std::optional<double> measured = run_metric(real, name), expected = run_metric(simulated, name);
   if (!measured && !expected) return;
-  const double step_s = metric_in(real, "iteration_time_mean_s").value_or(0);
+  const double step_s = run_metric(real, "iteration_time_mean_s").value_or(0);
   RunJson error = nullptr, of_step = nullptr;
   if (measured && expected) {
     const double difference = *expected - *measured;
@@ -162,7 +162,7 @@ Table run_comparison(const std::string& one, const std::string& other) {
   for (const std::string& name : parts_of_a_step()) add_metric(name, first, second, table);
   const bool exact = first.steps && second.steps;
   if (exact) {
-    const double percent_s = 0.01 * metric_in(first, "iteration_time_mean_s").value_or(0);
+    const double percent_s = 0.01 * run_metric(first, "iteration_time_mean_s").value_or(0);
     add_distance({"step times"}, first.steps->steps_s, second.steps->steps_s, table);
     add_distance({"waits"}, first.steps->wait_s, second.steps->wait_s, table);
     add_distance({"waits in 1 % of a step", percent_s}, first.steps->wait_s, second.steps->wait_s, table);

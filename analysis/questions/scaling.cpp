@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "analysis/runner.hpp"
@@ -48,10 +47,9 @@ const std::vector<Framework>& frameworks() {
 double rate_in(const std::string& text, const std::string& prefix, const std::string& suffix) {
   if (!text.starts_with(prefix) || !text.ends_with(suffix) || text.size() <= prefix.size() + suffix.size())
     return 0;
-  const char* end = text.data() + text.size() - suffix.size();
-  double rate = 0;
-  const auto [rest, error] = std::from_chars(text.data() + prefix.size(), end, rate);
-  return error == std::errc() && rest == end && rate > 0 && rate <= 1e5 ? rate : 0;
+  const auto rate =
+      number_of_text<double>(text.substr(prefix.size(), text.size() - prefix.size() - suffix.size()));
+  return rate && *rate > 0 && *rate <= 1e5 ? *rate : 0;
 }
 
 /// The section "cluster": null where the network has no such name.
@@ -96,12 +94,9 @@ void check(const ScalingQuestion& question) {
   if (cluster_of(question.network).is_null())
     errors.push_back({"--network", "", "is not a network", question.network,
                       "Write 10gbe (TCP), ib100 (RDMA), another rate in Gb/s, or a cluster file (*.json)"});
-  if (framework_of(question.framework) == nullptr) {
-    const std::string near = nearest(question.framework, scaling_frameworks());
-    errors.push_back(
-        {"--framework", "", "is not a framework", question.framework,
-         (near.empty() ? "" : "Did you mean " + near + "? ") + "Use " + one_of(scaling_frameworks())});
-  }
+  if (framework_of(question.framework) == nullptr)
+    errors.push_back({"--framework", "", "is not a framework", question.framework,
+                      which_there_are(question.framework, scaling_frameworks(), "Use")});
   if (!errors.empty()) throw ConfigError(errors);
 }
 
@@ -229,12 +224,7 @@ class Runs {
   std::vector<OrderedJson> documents(const std::vector<Json>& asked, bool intervals) {
     std::vector<OrderedJson> all(asked.size());
     run_in_children(
-        asked.size(),
-        {.jobs = settings_.jobs,
-         .timeout_s = {},
-         .memory_bytes = {},
-         .interrupted = settings_.interrupted,
-         .tick = {}},
+        asked.size(), {.jobs = settings_.jobs, .interrupted = settings_.interrupted},
         [&](std::size_t i) { return run(asked[i], intervals); },
         [&](std::size_t i, const ChildEnd& end) {
           if (end.kind != ChildEnd::Kind::answered)
@@ -250,9 +240,8 @@ class Runs {
     try {
       const Scenario scenario = scenario_of(document);
       const Job job = make_job(scenario);
-      const IntervalSettings drawn{.jobs = 1, .progress = {}};
       OrderedJson made =
-          (intervals ? run_with_intervals(scenario, job, {}, drawn) : run_job(scenario, job, {}, true))
+          (intervals ? run_with_intervals(scenario, job, {}, {.jobs = 1}) : run_job(scenario, job, {}, true))
               .document;
       OrderedJson read;  // of thousands of workers there are megabytes beside it
       for (const char* part : {"metrics", "intervals", "notes"})

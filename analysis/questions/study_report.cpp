@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <set>
@@ -90,26 +89,6 @@ std::string quoted(const std::string& argument) {
 
 }  // namespace
 
-const std::vector<ChartKind>& chart_kinds() {
-  static const std::vector<ChartKind> kinds = {
-      {"target", "Time to target", "Mean time to the target; runs that miss it are censored", target_chart},
-      {"pareto", "Cost against time", "Cost and time of every choice, and the Pareto front", pareto_chart},
-      {"throughput", "Throughput", "Samples per second", throughput_chart},
-      {"speedup", "Speed-up", "Throughput over one device's, against workers", speedup_chart},
-      {"efficiency", "Efficiency", "Throughput per worker over one device's, against workers",
-       efficiency_chart},
-      {"cost", "Cost of a run", "USD, where devices have a price", cost_chart},
-      {"energy", "Energy of a run", "Where devices have a power", energy_chart},
-      {"winners", "Who wins where", "The best of the algorithms over two axes, ties hatched", winners_chart},
-      {"breakdown", "Where the time of a step goes", "Parts of a step, stacked", breakdown_chart},
-      {"step_times", "Step times under each straggler", "Quantiles of step times as boxes", step_times_chart},
-      {"loss", "Training loss", "Against simulated time", loss_chart},
-      {"accuracy", "Test accuracy", "Against simulated time", accuracy_chart},
-      {"measured", "Measured against simulated", "Where scenarios carry expected values", measured_chart},
-      {"links", "Busiest links", "By name, of one run of each cell", links_chart}};
-  return kinds;
-}
-
 std::vector<std::string> chart_names() {
   std::vector<std::string> names;
   for (const ChartKind& kind : chart_kinds()) names.emplace_back(kind.name);
@@ -121,11 +100,8 @@ Report make_report(const std::vector<frame::Frame>& frames, const std::string& s
   const std::vector<std::string> names = chart_names();
   std::vector<InputError> errors;
   for (const std::string& chart : charts)
-    if (std::ranges::find(names, chart) == names.end()) {
-      const std::string near = nearest(chart, names);
-      errors.push_back({"--chart", "", "is not a chart", chart,
-                        (near.empty() ? "" : "Did you mean " + near + "? ") + "Write " + one_of(names)});
-    }
+    if (std::ranges::find(names, chart) == names.end())
+      errors.push_back({"--chart", "", "is not a chart", chart, which_there_are(chart, names, "Write")});
   if (!errors.empty()) throw ConfigError(std::move(errors));
   Report report{store, {}};
   for (const frame::Frame& frame : frames) report.studies.push_back(report_of(frame, charts));
@@ -180,14 +156,12 @@ std::string human(double value, const std::string& unit) {
 
 const ResultPoint& numbered(const Frame& frame, const std::string& number) {
   const std::vector<ResultPoint>& points = frame.study().points;
-  std::size_t place = 0;
-  const char* end = number.data() + number.size();
-  const auto [rest, error] = std::from_chars(number.data(), end, place);
-  if (error != std::errc() || rest != end || place < 1 || place > points.size())
+  const auto place = number_of_text<std::size_t>(number);
+  if (!place || *place < 1 || *place > points.size())
     throw ConfigError(
         {"POINT", "", "is not a point of " + frame.study().name, number,
          fmt::format("Write a number from 1 to {}, as simsgd sweep plan counts", points.size())});
-  return points[place - 1];
+  return points[*place - 1];
 }
 
 void add_metrics(const Frame& frame, const ResultPoint& point, Table& table) {
@@ -280,11 +254,8 @@ Table points_table(const Frame& frame) {
     record.emplace_back("seed", point->seed ? OrderedJson(*point->seed) : OrderedJson());
     record.emplace_back("status", state_of(*point));
     record.emplace_back("error", point->error);
-    for (const std::string& name : metrics) {
-      const auto found = point->metrics.find(name);
-      record.emplace_back(
-          name, finite_or_null(found == point->metrics.end() ? std::nullopt : std::optional(found->second)));
-    }
+    for (const std::string& name : metrics)
+      record.emplace_back(name, finite_or_null(metric_in(point->metrics, name)));
     table.add(record);
   }
   table.facts = {{"study", frame.study().name}, {"id", frame.study().id}};

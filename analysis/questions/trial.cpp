@@ -10,6 +10,7 @@
 #include "analysis/parameter_draws.hpp"
 #include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
+#include "analysis/runs/run_row.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
@@ -57,11 +58,6 @@ StudyPoint cut(StudyPoint point, const Json& resolved, const TrialOrder& order, 
 
 using Metrics = std::map<std::string, double>;
 
-std::optional<double> metric(const Metrics& metrics, const char* name) {
-  const auto found = metrics.find(name);
-  return found == metrics.end() ? std::nullopt : std::optional(found->second);
-}
-
 Metrics metrics_of(const OrderedJson& document) {
   Metrics metrics;
   for (const auto& each : document.at("metrics").items())
@@ -71,12 +67,12 @@ Metrics metrics_of(const OrderedJson& document) {
 
 /// What a second of the run takes in the target's unit.
 double per_second(AdviceTarget target, const Metrics& metrics, const char* option = "--target") {
-  const double time_s = metric(metrics, "simulated_time_s").value_or(0);
+  const double time_s = metric_in(metrics, "simulated_time_s").value_or(0);
   const char* what = target == AdviceTarget::cost     ? "cost_usd"
                      : target == AdviceTarget::energy ? "energy_J"
                                                       : "";
   if (*what == '\0') return 1;
-  const std::optional<double> total = metric(metrics, what);
+  const std::optional<double> total = metric_in(metrics, what);
   if (!total || !(time_s > 0))
     throw ConfigError({option, "", "needs a metric that the scenario does not give", what,
                        "Give the cluster's devices a price or a power, or choose another target"});
@@ -115,15 +111,15 @@ Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& 
                  {"algorithm", full["algorithm"]["name"]},
                  {"metrics", metrics},
                  {"notes", std::move(notes)}};
-    const auto reached_s = measure.to_level ? metric(metrics, "time_to_target_s") : std::nullopt;
-    const double elapsed_s = metric(metrics, "simulated_time_s").value_or(0);
+    const auto reached_s = measure.to_level ? metric_in(metrics, "time_to_target_s") : std::nullopt;
+    const double elapsed_s = metric_in(metrics, "simulated_time_s").value_or(0);
     const double time_s = measure.to_level ? reached_s.value_or(elapsed_s) : elapsed_s / cost;
     made["time_s"] = time_s;
     if (settings.most_usd) made["cost_usd"] = time_s * per_second(AdviceTarget::cost, metrics, "--max-cost");
     const Json half = full.value(Json::json_pointer("/cluster/calibration/left_out/half"), Json());
     if (half.is_number()) made["left_out_half"] = half;
     if (!measure.to_level) {
-      const double samples_per_s = metric(metrics, "throughput_samples_per_s").value_or(0);
+      const double samples_per_s = metric_in(metrics, "throughput_samples_per_s").value_or(0);
       if (samples_per_s > 0) made["value"] = measure.more_is_better ? samples_per_s : rate / samples_per_s;
       return made;
     }
@@ -185,7 +181,7 @@ AdviceMeasure measure_of(AdviceTarget target, const Json& resolved) {
 }
 
 std::string reason_of(const std::map<std::string, double>& metrics) {
-  const double step_s = metric(metrics, "iteration_time_mean_s").value_or(0);
+  const double step_s = metric_in(metrics, "iteration_time_mean_s").value_or(0);
   if (!(step_s > 0)) return "";
   double hidden_s = 0, shown_s = 0;
   for (const auto& [name, seconds] : metrics) {
@@ -193,7 +189,7 @@ std::string reason_of(const std::map<std::string, double>& metrics) {
     if (name.ends_with("_communication_exposed_s")) shown_s += seconds;
   }
   const auto percent = [](double part, double whole) { return fmt::format("{:.0f} %", 100 * part / whole); };
-  std::string text = "computing " + percent(metric(metrics, "compute_s").value_or(0), step_s);
+  std::string text = "computing " + percent(metric_in(metrics, "compute_s").value_or(0), step_s);
   if (hidden_s + shown_s > 0) text += ", communication hidden " + percent(hidden_s, hidden_s + shown_s);
   for (const auto& [name, label] : {std::pair{"communication_exposed_s", "communication"},
                                     {"wait_s", "wait"},
@@ -202,7 +198,7 @@ std::string reason_of(const std::map<std::string, double>& metrics) {
                                     {"factor_s", "factors"},
                                     {"inverse_s", "inversions"},
                                     {"host_s", "host"}})
-    if (const double part_s = metric(metrics, name).value_or(0); part_s > 0.005 * step_s)
+    if (const double part_s = metric_in(metrics, name).value_or(0); part_s > 0.005 * step_s)
       text += fmt::format(", {} {}", label, percent(part_s, step_s));
   return text;
 }
@@ -212,12 +208,7 @@ std::vector<AdviceTrial> run_trials(const Study& study, const std::vector<TrialO
   std::vector<AdviceTrial> trials(orders.size());
   std::size_t done = 0;
   run_in_children(
-      orders.size(),
-      {.jobs = settings.jobs,
-       .timeout_s = {},
-       .memory_bytes = {},
-       .interrupted = settings.interrupted,
-       .tick = {}},
+      orders.size(), {.jobs = settings.jobs, .interrupted = settings.interrupted},
       [&](std::size_t i) { return run_one(study, *orders[i].point, orders[i], settings).dump(); },
       [&](std::size_t i, const ChildEnd& end) {
         trials[i] = trial_of(end);

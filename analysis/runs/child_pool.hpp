@@ -12,11 +12,11 @@
 namespace simsgd {
 
 struct ChildPoolSettings {
-  int jobs = 1;                             ///< children at a time
-  std::optional<double> timeout_s;          ///< a child that takes longer for a task is ended
-  std::optional<double> memory_bytes = {};  ///< and one whose resident memory is larger
-  std::function<bool()> interrupted;  ///< asked several times a second; true ends everything; may be empty
-  std::function<void()> tick;         ///< called as often, for progress; may be empty
+  int jobs = 1;                          ///< children at a time
+  std::optional<double> timeout_s{};     ///< a child that takes longer for a task is ended
+  std::optional<double> memory_bytes{};  ///< and one whose resident memory is larger
+  std::function<bool()> interrupted{};   ///< asked several times a second; true ends everything; may be empty
+  std::function<void()> tick{};          ///< called as often, for progress; may be empty
 };
 
 /// How a task ended.

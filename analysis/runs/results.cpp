@@ -251,11 +251,10 @@ void merge_store(const ResultStore& from, ResultStore& into) {
 void check(const fs::path& file) {
   std::error_code none;
   if (!fs::exists(file, none)) reject_input(file, "does not exist");
-  if (is_spool(file)) {
-    read_spool(file, {[](const RunRow&, std::uint64_t) {}, [](const ResultStudy&) {}});
-    return;
-  }
-  if (!ResultStore::read_only(file)) reject_input(file, "holds no study");
+  if (is_spool(file))
+    read_spool(file, {});
+  else if (!ResultStore::read_only(file))
+    reject_input(file, "holds no study");
 }
 
 SpoolLines lines_into(ResultStore& store) {

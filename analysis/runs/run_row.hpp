@@ -50,6 +50,13 @@ RunRow ended_run(const std::string& key, nlohmann::ordered_json document, bool w
 /// The same of a brief document that has null for its scenario, which is JSON.
 RunRow ended_run(nlohmann::ordered_json document, const std::string& scenario);
 
+/// A metric of a run; nothing where it has no value.
+inline std::optional<double> metric_in(const std::map<std::string, double>& metrics,
+                                       const std::string& name) {
+  const auto found = metrics.find(name);
+  return found == metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
 /// Where a point stands on an axis of its study.
 struct ResultCoordinate {
   std::string axis;                       ///< its short name: "algorithm", "cluster/workers", "severity"

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Keeps runs until they are forgotten.
 class MemorySink final : public RunSink {
  public:
   std::optional<RunStatus> status(const std::string& key) const override {
@@ -128,13 +129,12 @@ class StoreSink final : public RunSink {
 
 // What is in F.db and in all spool files beside it, without changing any. F.db is opened anew for each look:
 // nobody keeps it open on a network file system.
-class Archive final : public RunSink {
+class Archive : public RunSink {
  public:
   explicit Archive(const fs::path& database) : database_(database) {
     if (const auto store = ResultStore::read_only(database)) stored_ = store->statuses();
     for (const fs::path& file : spool_files(database))
-      read_spool(file, {[&](const RunRow& run, std::uint64_t offset) { spooled(run, file, offset); },
-                        [](const ResultStudy&) {}});
+      read_spool(file, {.run = [&](const RunRow& run, std::uint64_t at) { spooled(run, file, at); }});
   }
 
   std::optional<RunStatus> status(const std::string& key) const override {
@@ -181,37 +181,31 @@ class Archive final : public RunSink {
   std::unordered_map<std::string, Place> spooled_;
 };
 
-class SpoolSink final : public RunSink {
+// Finds what all have written, and writes a file of its own.
+class SpoolSink final : public Archive {
  public:
-  SpoolSink(const fs::path& database, const Shard& shard)
-      : file_(spool_directory(database) / (shard_name(shard) + ".jsonl")),
-        writer_(file_),
-        archive_(database) {}
-  std::optional<RunStatus> status(const std::string& key) const override { return archive_.status(key); }
-  bool is_whole(const std::string& key) const override { return archive_.is_whole(key); }
-  std::optional<RunRow> run(const std::string& key) const override { return archive_.run(key); }
-  void put(const ResultStudy& sweep) override { writer_.append(sweep); }
-  void put(RunRow&& run) override { archive_.spooled(run, file_, writer_.append(run)); }
+  SpoolSink(const fs::path& database, const fs::path& own, std::unique_ptr<SpoolWriter> writer)
+      : Archive(database), file_(own), writer_(std::move(writer)) {}
+  void put(const ResultStudy& sweep) override { writer_->append(sweep); }
+  void put(RunRow&& run) override { spooled(run, file_, writer_->append(run)); }
 
  private:
   fs::path file_;
-  SpoolWriter writer_;
-  Archive archive_;
+  std::unique_ptr<SpoolWriter> writer_;
 };
-
-/// Keeps runs until they are forgotten.
-std::unique_ptr<RunSink> memory_sink() { return std::make_unique<MemorySink>(); }
 
 }  // namespace
 
 std::unique_ptr<RunSink> open_sink(const fs::path& database, const Shard& shard) {
-  if (database.empty()) return memory_sink();
+  if (database.empty()) return std::make_unique<MemorySink>();
   if (shard.whole()) return std::make_unique<StoreSink>(database);
-  return std::make_unique<SpoolSink>(database, shard);
+  const fs::path own = spool_directory(database) / (shard_name(shard) + ".jsonl");
+  auto writer = std::make_unique<SpoolWriter>(own);  // holds the file before all are read
+  return std::make_unique<SpoolSink>(database, own, std::move(writer));
 }
 
 std::unique_ptr<const RunSink> open_sink_to_look(const fs::path& database) {
-  if (database.empty()) return memory_sink();
+  if (database.empty()) return std::make_unique<MemorySink>();
   return std::make_unique<Archive>(database);
 }
 

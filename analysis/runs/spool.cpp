@@ -79,9 +79,9 @@ std::uint64_t read_spool(const fs::path& file, const SpoolLines& lines) {
       throw RunError(fmt::format("{}: the line at byte {} is not of this version of simsgd ({})",
                                  file.string(), whole, error.what()));
     }
-    if (RunRow* run = std::get_if<RunRow>(&row))
+    if (RunRow* run = std::get_if<RunRow>(&row); run != nullptr && lines.run)
       lines.run(std::move(*run), whole);
-    else
+    else if (run == nullptr && lines.sweep)
       lines.sweep(std::move(std::get<ResultStudy>(row)));
   }
   return whole;
@@ -130,7 +130,7 @@ SpoolWriter::SpoolWriter(const fs::path& file) : file_(file) {
     throw ConfigError({file.string(), "", "cannot be written", "",
                        fmt::format("Choose another place for -o ({})",
                                    failure ? failure.message() : std::strerror(errno))});
-  size_ = read_spool(file, {[](const RunRow&, std::uint64_t) {}, [](const ResultStudy&) {}});
+  size_ = read_spool(file, {});
   if (ftruncate(descriptor_, static_cast<off_t>(size_)) != 0)
     throw RunError(fmt::format("Cannot write {}: {}", file.string(), std::strerror(errno)));
 }

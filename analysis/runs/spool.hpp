@@ -23,11 +23,11 @@ std::filesystem::path spool_directory(const std::filesystem::path& database);
 /// Its spool files, in the order of their names; none where there is no such folder.
 std::vector<std::filesystem::path> spool_files(const std::filesystem::path& database);
 
-/// Calls one of the two for each whole line of a spool file, ignores what is not JSON, and returns the number
-/// of bytes of whole lines. Throws RunError for lines of another layout.
+/// Calls one of the two, where it is there, for each whole line of a spool file, ignores what is not JSON,
+/// and returns the number of bytes of whole lines. Throws RunError for lines of another layout.
 struct SpoolLines {
-  std::function<void(RunRow, std::uint64_t offset)> run;
-  std::function<void(ResultStudy)> sweep;
+  std::function<void(RunRow, std::uint64_t offset)> run{};
+  std::function<void(ResultStudy)> sweep{};
 };
 std::uint64_t read_spool(const std::filesystem::path& file, const SpoolLines& lines);
 

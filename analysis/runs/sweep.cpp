@@ -279,10 +279,9 @@ std::string PointRunner::run(const SweepPoint& point) {
     if (settings_.draws > 1) tell_data_sheets(scenario.resolved, job, false, document);
     return to_text(ended_run(std::move(document), loader_.completed_text()));
   }
-  RunOutcome outcome = settings_.run
-                           ? settings_.run(scenario, options)
-                           : run_with_intervals(scenario, loader_.job(), options,
-                                                {.draws = settings_.draws, .jobs = 1, .progress = {}});
+  RunOutcome outcome = settings_.run ? settings_.run(scenario, options)
+                                     : run_with_intervals(scenario, loader_.job(), options,
+                                                          {.draws = settings_.draws, .jobs = 1});
   if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
   return to_text(ended_run("", std::move(outcome.document), settings_.documents));
 }
@@ -309,12 +308,6 @@ bool certain(const SeedRule& rule, const std::vector<std::optional<double>>& val
   return mean.interval && mean.interval->half_width() <= rule.half_width * std::fabs(mean.value);
 }
 
-std::optional<double> value_of(const RunRow& run, const std::string& metric) {
-  if (run.status != RunStatus::ok) return std::nullopt;
-  const auto found = run.metrics.find(metric);
-  return found == run.metrics.end() ? std::nullopt : std::optional(found->second);
-}
-
 }  // namespace
 
 int seeds_needed(const SeedRule& rule, const std::vector<std::optional<double>>& values) {
@@ -338,7 +331,8 @@ void SeedRounds::look(const std::vector<SweepPoint>& points, const RunSink& sink
 }
 
 void SeedRounds::ended(const RunRow& run) {
-  if (rule_) values_[run.key] = value_of(run, rule_->metric);
+  if (rule_)
+    values_[run.key] = run.status == RunStatus::ok ? metric_in(run.metrics, rule_->metric) : std::nullopt;
 }
 
 void SeedRounds::decide(const std::vector<SweepPoint>& points) {

@@ -273,7 +273,7 @@ Examination examine(const Study& study, std::vector<SweepPoint>& points, int job
   Examination examination;
   std::map<std::size_t, std::string> keys;
   run_in_children(
-      parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
+      parts.size(), {.jobs = jobs, .interrupted = interrupted},
       [&](std::size_t i) { return text_of(look_at_part(study, parts[i], with_keys, runs)); },
       [&](std::size_t i, const ChildEnd& end) {
         if (ready) ready(done += parts[i].size());

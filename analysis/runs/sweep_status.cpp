@@ -43,8 +43,7 @@ std::vector<ResultStudy> sweeps_of(const fs::path& database, const std::vector<S
   const auto store = ResultStore::read_only(database);
   if (store) all = store->studies();
   for (const fs::path& file : spool_files(database))
-    read_spool(file,
-               {[](const RunRow&, std::uint64_t) {}, [&](const ResultStudy& sweep) { add_new(all, sweep); }});
+    read_spool(file, {.sweep = [&](const ResultStudy& sweep) { add_new(all, sweep); }});
   for (const SlurmArray& array : arrays) add_new(all, array.sweep);
   if (all.empty() && !store)
     throw ConfigError({database.string(), "", "does not exist, and nothing was spooled or submitted for it",
@@ -80,8 +79,7 @@ std::map<std::size_t, PointState> in_work(const fs::path& database, const std::v
   for (const fs::path& file : spool_files(database)) {
     bool of_sweep = false;
     if (held(file))
-      read_spool(file, {[](const RunRow&, std::uint64_t) {},
-                        [&](const ResultStudy& sweep) { of_sweep = of_sweep || sweep.id == id; }});
+      read_spool(file, {.sweep = [&](const ResultStudy& sweep) { of_sweep = of_sweep || sweep.id == id; }});
     const Shard shard = of_sweep ? shard_of(file, arrays) : Shard{0, 1};
     for (std::size_t position = 0; shard.index > 0 && position < points; ++position)
       if (shard.has(position, position)) states[position] = PointState::running;
@@ -216,11 +214,7 @@ TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& 
   double reading_s = 0, read = 0;
   run_in_children(
       tries.size(),
-      {.jobs = trial.jobs,
-       .timeout_s = limit_s + kPatience_s,
-       .memory_bytes = {},
-       .interrupted = trial.interrupted,
-       .tick = {}},
+      {.jobs = trial.jobs, .timeout_s = limit_s + kPatience_s, .interrupted = trial.interrupted},
       [&](std::size_t i) { return try_point(study, points[tries[i]], trial.threads, limit_s).dump(); },
       [&](std::size_t i, const ChildEnd& end) {
         const PointEstimate& of = estimates[tries[i]];

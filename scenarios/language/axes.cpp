@@ -207,10 +207,6 @@ class AxesReading {
   ErrorList& errors_;
 };
 
-}  // namespace
-
-namespace {
-
 void add_value(StudyPoint& point, const StudyAxis& axis, const AxisValue& value) {
   for (std::size_t c = 0; c < axis.columns.size(); ++c) {
     point.coordinates.push_back(value.coordinates.at(c));
@@ -293,9 +289,8 @@ class Expansion {
               (axis.columns.size() == axis.pointers.size() && axis.pointers[column] == wanted))
             made_.circumstances->push_back(axis.columns[column]);
       if (made_.circumstances->size() > before) continue;
-      const std::string near = nearest(wanted, names);
       error(child("/circumstances", i), "is not an axis of this study",
-            (near.empty() ? "" : "Did you mean \"" + near + "\"? ") + "Name " + one_of(names));
+            suggestion(wanted, names) + "Name " + one_of(names));
     }
   }
 

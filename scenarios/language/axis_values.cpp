@@ -355,9 +355,8 @@ void Conditions::check(const Json& condition, const std::string& pointer, const 
       complain(at, "names an axis that does not come before this one", "Put the other axis first");
       continue;
     }
-    const std::string guess = nearest(key, names);
     complain(at, "names no axis and is not a pointer",
-             (guess.empty() ? "" : fmt::format("Did you mean \"{}\"? ", guess)) +
+             suggestion(key, names) +
                  (names.empty()
                       ? "Write a pointer such as \"/cluster/workers\""
                       : "Axes here: " + one_of(names) + "; or write a pointer such as \"/cluster/workers\""));

@@ -67,8 +67,7 @@ std::string guess_of_pointer(const std::string& pointer) {
     for (const Json* form : forms_at(at))
       if (form->contains("properties"))
         for (const auto& property : (*form)["properties"].items()) names.push_back(property.key());
-    const std::string guess = nearest(token, names);
-    return guess.empty() ? "" : fmt::format("Did you mean \"{}\"? ", guess);
+    return suggestion(token, names);
   }
   return "";
 }

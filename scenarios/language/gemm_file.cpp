@@ -1,10 +1,19 @@
-#include "scenarios/language/gemm_file.hpp"
+// Products of matrices that a user measured, as a CSV file that "use" of a device's "gemm" names:
+//   "device": {"use": "devices/h100.json", "gemm": {"use": "my.csv"}}
+// The first line names the columns, in any order and case:
+//   column                           | meaning
+//   m, n, k                          | rows and columns of the product; numbers that are multiplied and
+//                                    | added for each of its entries
+//   seconds, time, ms or us          | the time of the kernel alone
+//   else tflops, gflops or flops     | its rate: 2 m n k over that time
+// A cell may bring a unit of its own ("12.5 us", "610 TFLOPS"). Rows stand in any order; other columns, empty
+// lines and lines that begin with # are not read. Test: tests/scenarios/step_cost.cpp.
+#include "scenarios/language/use.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -48,15 +57,6 @@ std::vector<std::string> cells_of(std::string_view line) {
     if (cell.size() == line.size()) return cells;
     line.remove_prefix(cell.size() + 1);
   }
-}
-
-/// The number that is all of `text`.
-template <class Number>
-std::optional<Number> whole_text(const std::string& text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 class GemmFile {
@@ -146,7 +146,7 @@ class GemmFile {
   }
 
   int size_in(const std::string& cell, const char* name) {
-    const auto value = whole_text<std::int64_t>(cell);
+    const auto value = number_of_text<std::int64_t>(cell);
     if (value && *value >= 1 && *value <= std::numeric_limits<int>::max()) return static_cast<int>(*value);
     fail_here(fmt::format("\"{}\" is not a whole number of at least 1", name), Json(cell).dump(),
               fmt::format("Write for example 4096{}", value && *value > 1 ? ", and at most 2147483647" : ""));
@@ -155,7 +155,7 @@ class GemmFile {
 
   /// In SI.
   double duration_in(const std::string& cell) {
-    const auto bare = whole_text<double>(cell);
+    const auto bare = number_of_text<double>(cell);
     const ParsedQuantity with_unit = parse_quantity(cell, duration_->dimension);
     const double value = bare ? *bare * duration_->unit : with_unit.ok ? with_unit.value : 0;
     if (std::isfinite(value) && value > 0) return value;

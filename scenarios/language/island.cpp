@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "scenarios/language/layer_times.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/notes.hpp"
@@ -90,15 +91,6 @@ class InsideIsland {
   std::vector<int> ranks_;
 };
 
-/// Adds a pass' exchange to the layers in proportion to their times, or in equal parts where they take none.
-void add_time(std::vector<Layer>& layers, double Layer::*time, double exchange_s) {
-  double sum_s = 0;
-  for (const Layer& layer : layers) sum_s += layer.*time;
-  for (Layer& layer : layers)
-    layer.*time +=
-        sum_s > 0 ? exchange_s * (layer.*time / sum_s) : exchange_s / static_cast<double>(layers.size());
-}
-
 /// The law of a worker: of `gpus` times the samples in the same time, or the same samples in 1 / gpus of it.
 void share_law(StepLaw& law, const Island& island) {
   const double gpus = island.gpus;
@@ -154,8 +146,7 @@ void build_island(const Reader& reader, Job& job, std::vector<Note>& notes) {
                         "Use another way, or \"inside\": \"given\" with a `time`");
   }
   const double computing_s = workload.step_compute_s();
-  add_time(workload.layers, &Layer::forward_s, exchange.forward_s);
-  add_time(workload.layers, &Layer::backward_s, exchange.backward_s);
+  lengthen_passes(workload.layers, exchange.forward_s, exchange.backward_s);
   if (workload.step_law) share_law(*workload.step_law, island);
   if (island.multiplies_batch()) workload.batch *= island.gpus;
   add_note(

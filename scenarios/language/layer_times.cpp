@@ -118,7 +118,7 @@ std::optional<ScaledTimes> scale_own_times(LayerTable& table, const Device& from
   return made;
 }
 
-void add_host_gap(std::vector<Layer>& layers, double forward_s, double backward_s) {
+void lengthen_passes(std::vector<Layer>& layers, double forward_s, double backward_s) {
   const auto stretch = [&layers](double Layer::*time, double by_s) {
     double sum_s = 0;
     for (const Layer& layer : layers) sum_s += layer.*time;

@@ -66,9 +66,9 @@ struct ScaledTimes {
 std::optional<ScaledTimes> scale_own_times(LayerTable& table, const Device& from, const Device& to,
                                            double samples);
 
-/// Makes each pass of a micro-batch longer by what the device waits for its host, in proportion to the
-/// layers' times.
-void add_host_gap(std::vector<Layer>& layers, double forward_s, double backward_s);
+/// Makes each pass of a micro-batch so much longer, by what the device waits for its host or for others, in
+/// proportion to the layers' times, or in equal parts where they take none.
+void lengthen_passes(std::vector<Layer>& layers, double forward_s, double backward_s);
 
 /// Fills in forward_s and backward_s for a micro-batch that takes `total_s` in all. Own times are kept; the
 /// others share the rest in proportion to their modelled times (else FLOPs, else parameters), a third of it

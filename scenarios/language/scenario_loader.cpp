@@ -74,13 +74,15 @@ void select_expected(const Sections& sections, Json& resolved) {
 bool refuse_keys_of_studies(const Sourced& sourced, ErrorList& errors) {
   const Json& file = sourced.value;
   if (file.contains("axes") || file.contains("seeds")) return false;
-  if (file.contains("exclude"))
-    errors.add(file, sourced.origins, "/exclude", "excludes nothing, since there are no axes",
-               "Leave it out, or give the study axes");
-  if (file.contains("circumstances"))
-    errors.add(file, sourced.origins, "/circumstances", "names no axis, since there are none",
-               "Leave it out, or give the study axes");
-  return file.contains("exclude") || file.contains("circumstances");
+  bool any = false;
+  for (const auto& [key, problem] : {std::pair("exclude", "excludes nothing, since there are no axes"),
+                                     std::pair("circumstances", "names no axis, since there are none")})
+    if (file.contains(key)) {
+      errors.add(file, sourced.origins, std::string("/") + key, problem,
+                 "Leave it out, or give the study axes");
+      any = true;
+    }
+  return any;
 }
 
 bool ScenarioLoader::is_dropped(const std::string& name) const {

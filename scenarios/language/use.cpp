@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/gemm_file.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

@@ -67,4 +67,9 @@ Sourced resolve_uses_in(const std::string& section, JsonFiles& files, const std:
                         const std::vector<Assignment>& assignments, const std::set<std::string>& choices,
                         ErrorList& errors);
 
+/// Of products that a user measured, a CSV file that "use" of a device's "gemm" names (gemm_file.cpp), the
+/// object that "gemm" then is: {"times": [{"m": ..., "n": ..., "k": ..., "time": ...}, ...]}. Throws
+/// ConfigError with all that is wrong with the text, line by line; `file` is the name that errors give it.
+Json gemm_of_csv(const std::string& text, const std::string& file);
+
 }  // namespace simsgd

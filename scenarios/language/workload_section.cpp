@@ -164,7 +164,7 @@ void take_own_times(const Device& device, double samples, WorkloadTable& table, 
          fmt::format("the layers' times for {} samples are taken in proportion from those measured with {}",
                      human_number(samples), human_number(table.own_batch))});
   if (!(gap_s > 0)) return;
-  add_host_gap(workload.layers, table.forward_gap_s, table.backward_gap_s);
+  lengthen_passes(workload.layers, table.forward_gap_s, table.backward_gap_s);
   workload.step_law = StepLaw{.fixed_s = gap_s, .per_sample_s = passes_s / samples};
   if (gap_s > kLargeGap * (gap_s + passes_s))
     add_note(

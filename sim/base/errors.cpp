@@ -59,6 +59,18 @@ std::string nearest(const std::string& name, const std::vector<std::string>& val
   return best;
 }
 
+std::string suggestion(const std::string& name, const std::vector<std::string>& valid) {
+  const std::string guess = nearest(name, valid);
+  return guess.empty() ? "" : "Did you mean \"" + guess + "\"? ";
+}
+
+std::string which_there_are(const std::string& name, const std::vector<std::string>& valid,
+                            const std::string& verb) {
+  if (valid.empty()) return "There are none";
+  const std::string near = nearest(name, valid);
+  return (near.empty() ? "" : "Did you mean " + near + "? ") + verb + " " + one_of(valid);
+}
+
 std::string one_of(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -44,6 +44,13 @@ std::string nearest(const std::string& name, const std::vector<std::string>& val
 /// "a, b or c".
 std::string one_of(const std::vector<std::string>& names);
 
+/// "Did you mean \"a\"? ", or "" where nearest() finds none.
+std::string suggestion(const std::string& name, const std::vector<std::string>& valid);
+/// "Did you mean a? Choose a, b or c": the remedy for a name that is typed; `verb`: what to do with one of
+/// them.
+std::string which_there_are(const std::string& name, const std::vector<std::string>& valid,
+                            const std::string& verb = "Choose");
+
 // A setting that cannot be used. A struct's table of fields (fields.hpp) finds what has the wrong type or
 // lies out of range; what only shows once settings meet (a group larger than the cluster) its user rejects
 // here, naming the key. The loader collects these with file and pointer.

@@ -217,11 +217,6 @@ bool has_wrong_type(const Json& schema, const Json& value) {
          });
 }
 
-std::string suggestion(const std::string& found, const std::vector<std::string>& valid) {
-  const std::string guess = nearest(found, valid);
-  return guess.empty() ? "" : fmt::format("Did you mean \"{}\"? ", guess);
-}
-
 Explanation wrong_type(const Json& schema, const Json& written) {
   const std::optional<Dimension> dimension = quantity_of(schema);
   return {"",

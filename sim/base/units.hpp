@@ -2,6 +2,8 @@
 // alone.
 #pragma once
 
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +24,14 @@ struct ParsedQuantity {
 /// Parses "5 us", "1 Gbps", "25 GB/s", "256 MiB", "15 TFLOPS", "300 W". One space or none between number and
 /// unit. Bits ("b", "bit", "bps") are eighths of bytes; K, M, G, T are powers of 1000, Ki, Mi, Gi of 1024.
 ParsedQuantity parse_quantity(std::string_view text, Dimension dimension);
+
+/// The number that is all of `text`: without a unit, and with nothing beside it.
+template <class Number>
+std::optional<Number> number_of_text(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
 
 /// The name under which a schema speaks of a dimension: "time", "bytes", "bandwidth", ...
 std::string_view dimension_name(Dimension dimension);

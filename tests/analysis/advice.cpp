@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/questions/candidates.hpp"
 #include "analysis/runner.hpp"
 #include "tests/analysis/support.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/calibration/left_out.hpp"
+#include "analysis/calibration/calibrate.hpp"
 #include "support.hpp"
 #include "tests/support/refusal.hpp"
 

@@ -7,7 +7,6 @@
 
 #include "analysis/parameter_draws.hpp"
 #include "analysis/questions/advice.hpp"
-#include "analysis/questions/candidates.hpp"
 #include "analysis/runner.hpp"
 #include "support.hpp"
 

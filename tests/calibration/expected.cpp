@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/ensemble.hpp"
-#include "analysis/calibration/left_out.hpp"
 #include "analysis/calibration/solver.hpp"
 #include "analysis/calibration/uncertainty.hpp"
 #include "analysis/runner.hpp"

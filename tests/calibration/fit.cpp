@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "analysis/calibration/left_out.hpp"
+#include "analysis/calibration/calibrate.hpp"
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "support.hpp"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/calibration/left_out.hpp"
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/collective_bench.hpp"
 #include "analysis/runner.hpp"
 #include "scenarios/language/scenario_loader.hpp"

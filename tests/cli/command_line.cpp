@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "results/text_table.hpp"
 #include "tests/cli/scratch.hpp"

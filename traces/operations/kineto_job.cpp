@@ -8,7 +8,7 @@
 #include <map>
 
 #include "sim/base/errors.hpp"
-#include "traces/operations/stepped_job.hpp"
+#include "traces/operations/recorded_job.hpp"
 #include "traces/reading/input.hpp"
 #include "traces/recorders/kineto.hpp"
 

@@ -1,4 +1,4 @@
-#include "traces/operations/stepped_job.hpp"
+#include "traces/operations/recorded_job.hpp"
 
 #include <fmt/format.h>
 

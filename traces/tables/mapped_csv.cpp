@@ -97,10 +97,9 @@ class MappedCsv final : public Importer {
     std::vector<std::string> shown;
     for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 40); ++i)
       shown.push_back(printable(names[i]));
-    const std::string guess = nearest(place.name, shown);
     return {file, "",
             fmt::format("has no column \"{}\", which the map's /{} names", printable(place.name), place.key),
-            "", (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Choose " + one_of(shown)};
+            "", suggestion(place.name, shown) + "Choose " + one_of(shown)};
   }
 
   Mapping mapping_;

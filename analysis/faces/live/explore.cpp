@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <map>
 #include <memory>
@@ -22,6 +21,7 @@
 #include "analysis/runs/sweep_points.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/interrupts.hpp"
+#include "sim/base/units.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd::live {
@@ -44,8 +44,8 @@ std::string simulate_point(const Study& study, const StudyPoint& point, int thre
   try {
     SimulationOptions options;
     options.threads = threads;
-    RunOutcome outcome = run_with_intervals(load_point(study, point), options,
-                                            {.draws = kUsualDraws, .jobs = 1, .progress = {}});
+    RunOutcome outcome =
+        run_with_intervals(load_point(study, point), options, {.draws = kUsualDraws, .jobs = 1});
     return kRun + to_text(ended_run("", std::move(outcome.document), false));
   } catch (const ConfigError& error) {
     return std::string(1, kImpossible) + error.what();
@@ -218,11 +218,10 @@ OrderedJson Session::state_json() const {
 }
 
 Reply Session::ticket(const std::string& number) const {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size() || !tickets_.contains(value))
+  const auto value = number_of_text<std::uint64_t>(number);
+  if (!value || !tickets_.contains(*value))
     return problem(404, "This point was not requested, or too long ago.");
-  return json_reply(200, ticket_json(value));
+  return json_reply(200, ticket_json(*value));
 }
 
 OrderedJson Session::ticket_json(std::uint64_t number) const {
