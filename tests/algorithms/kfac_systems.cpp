@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "algorithms/kfac/inverse_round.hpp"
 #include "algorithms/kfac/kfac_setup.hpp"
@@ -150,16 +149,6 @@ TEST_CASE("factors cost nothing in the steps between their updates, inverses nei
   CHECK(rarely.inverse_bytes == doctest::Approx(always.inverse_bytes / 4));
   CHECK(of(rarely, Activity::inverse) == doctest::Approx(of(always, Activity::inverse) / 4));
   CHECK(rarely.gradient_bytes == doctest::Approx(always.gradient_bytes));
-}
-
-TEST_CASE("the parts of the breakdown sum to the step, whatever is switched on") {
-  for (const System& system : systems()) {
-    CAPTURE(system.name);
-    CAPTURE(system.parameters);
-    const Totals totals = simulated([&] { return timed_job(4, system.name, system.parameters, 0.8); });
-    const double sum = std::accumulate(totals.activity_s.begin(), totals.activity_s.end(), 0.0);
-    CHECK(sum == doctest::Approx(totals.step_s).epsilon(1e-12));
-  }
 }
 
 TEST_CASE("factors travel as upper triangles: by a ring 2 (P-1)/P times 4 bytes for each number") {

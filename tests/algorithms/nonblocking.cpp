@@ -83,20 +83,6 @@ TEST_CASE("SYNC takes the latency of a message, and the round ends with the all-
   CHECK(round[2] == 0.5);
 }
 
-TEST_CASE("the activities of every worker sum to its time, and dropped work is computing") {
-  Job job = round_job({1, 0.4, 1}, {{"micro_batches", 8}, {"preempt", "drop"}}, 50, star(3, 1e-3, 1e3));
-  add_straggler(job, {{"name", "exponential"}, {"mean", 0.05}, {"per", "micro_batch"}});
-  add_straggler(job, {{"name", "constant"}, {"factor", 1.25}});
-  const RunRecord record = simulate_job(job);
-  Numbers parts;
-  for (const WorkerRecord& worker : record.workers) {
-    double sum = 0;
-    for (const double seconds : worker.activity_s) sum += seconds;
-    parts.push_back(sum / worker.end_s);
-  }
-  for (const double part : parts) CHECK(part == doctest::Approx(1).epsilon(1e-12));
-}
-
 // Non-blocking SGD over gossip: with one micro-batch it is D-PSGD and MATCHA, and nobody waits for the
 // slowest batch.
 

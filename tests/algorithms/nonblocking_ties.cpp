@@ -1,5 +1,5 @@
 // Non-blocking SGD where micro-batches end at the instant of SYNC: gains over blocking of the shipped
-// networks, against whole numbers, and the same rounds in every unit of time.
+// networks, against whole numbers. The same rounds in every unit of time: ties.cpp.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +13,6 @@ namespace simsgd::test::algorithms_nonblocking_ties {
 namespace {
 
 constexpr std::int64_t kWorkers = 8, kMicroBatches = 8;
-using Numbers = std::vector<double>;
 
 /// A speed of p / q.
 struct Speed {
@@ -50,21 +49,19 @@ Job network_job(const std::string& network, double unit, Speed speed, const Json
   return job;
 }
 
-/// Samples per second, and then the time of every worker's every round, in units.
-Numbers run(const std::string& network, double unit, Speed speed, const Json& parameters,
-            std::uint64_t rounds) {
+/// Samples per unit of time.
+double run(const std::string& network, double unit, Speed speed, const Json& parameters,
+           std::uint64_t rounds) {
   const RunRecord record = simulate_job(network_job(network, unit, speed, parameters, rounds));
   double samples = 0;
   for (const WorkerRecord& worker : record.workers) samples += worker.samples;
-  Numbers numbers = {samples * unit / record.end_s};
-  for (const double seconds : record.step_times_s) numbers.push_back(seconds / unit);
-  return numbers;
+  return samples * unit / record.end_s;
 }
 
 double gain(const std::string& network, double unit, Speed speed, const std::string& preempt,
             std::uint64_t rounds) {
-  return run(network, unit, speed, {{"preempt", preempt}}, rounds)[0] /
-         run(network, unit, speed, {{"trigger", "none"}}, 10)[0];
+  return run(network, unit, speed, {{"preempt", preempt}}, rounds) /
+         run(network, unit, speed, {{"trigger", "none"}}, 10);
 }
 
 }  // namespace
@@ -93,25 +90,6 @@ TEST_CASE("the gain at every speed of the slow device is the derived one") {
       CHECK(gain("resnet50", 1, {hundredths, 100}, preempt, 100) ==
             doctest::Approx(derived_gain({hundredths, 100}, preempt == std::string("drop"))).epsilon(1e-9));
     }
-}
-
-TEST_CASE("all times times c give the same rounds") {
-  // Speeds at which micro-batches and SYNC coincide; a ring of neighbours, where they coincide with others'
-  // rounds.
-  for (const Speed speed : {Speed{1, 2}, Speed{3, 8}, Speed{3, 4}, Speed{7, 8}}) {
-    CAPTURE(speed.p);
-    const Json parameters = {{"preempt", "drop"}, {"trigger", "kth"}, {"k", 7}};
-    const Numbers seconds = run("resnet20", 1, speed, parameters, 300);
-    for (const double unit : {1e-3, 1e-2, 7.0, 1e3}) {
-      const Numbers others = run("resnet20", unit, speed, parameters, 300);
-      REQUIRE(others.size() == seconds.size());
-      double worst = 0;
-      for (std::size_t i = 0; i < seconds.size(); ++i)
-        worst = std::max(worst, std::abs(others[i] / seconds[i] - 1));
-      CAPTURE(unit);
-      CHECK(worst < 1e-9);
-    }
-  }
 }
 
 }  // namespace simsgd::test::algorithms_nonblocking_ties

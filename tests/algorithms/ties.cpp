@@ -37,6 +37,7 @@ TEST_CASE("all times times c: every worker ends with the same model, bit by bit"
       {"eager_sgd", Json::object()},
       {"sgp", Json::object()},
       {"nonblocking", {{"preempt", "drop"}, {"micro_batches", 4}}},
+      {"nonblocking", {{"trigger", "kth"}, {"k", 7}, {"preempt", "drop"}, {"micro_batches", 4}}},
       {"nonblocking", {{"over", "d_psgd"}, {"preempt", "drop"}, {"micro_batches", 4}}}};
   for (const auto& [name, parameters] : methods)
     for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::messages}) {

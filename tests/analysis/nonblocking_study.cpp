@@ -16,7 +16,7 @@ namespace {
 
 /// Simulated seconds to the study's training loss with `algorithm` and batches of `batch` samples.
 double time_to_target(const Json& algorithm, int batch) {
-  const Study study = load_study(SIMSGD_SOURCE_DIR "/scenarios/studies/nonblocking_slow_device.json");
+  const Study study = expand_study(SIMSGD_SOURCE_DIR "/scenarios/studies/nonblocking_slow_device.json");
   for (const StudyPoint& point : study.points) {
     const Scenario scenario = load_point(study, point);
     bool wanted = scenario.resolved["seed"] == 1 && scenario.resolved["workload"]["batch"] == batch;

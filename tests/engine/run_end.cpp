@@ -191,26 +191,6 @@ TEST_CASE("a target ends the run at its own instant, in time and in what was don
   }
 }
 
-TEST_CASE("samples end a run, and all that ends at that instant counts") {
-  // 3 workers of batch 1 that end together: the tenth sample is of their fourth step, with two more.
-  Job together = scripted_job(star(3, 0, 1e9), [](Worker& worker) {
-    while (worker.next_step()) {
-      worker.compute().gradient();
-      worker.collectives().run(Barrier());
-    }
-  });
-  together.stop.steps = 100;
-  together.stop.samples = 10 * together.workload.batch;
-  CHECK(steps_of(simulate_job(together)) == std::vector<double>{4, 4, 4});
-  Job alone = slow_first("ad_psgd", 4);
-  alone.stop.steps = 1000;
-  alone.stop.samples = 8 * 64 * 20;
-  double samples = 0;
-  for (const WorkerRecord& worker : simulate_job(alone).workers) samples += worker.samples;
-  CHECK(samples >= alone.stop.samples);
-  CHECK(samples <= alone.stop.samples + 7 * 64);  // ties at that instant
-}
-
 TEST_CASE("the mean of a window reaches a target: one lucky evaluation is not an arrival") {
   std::vector<EvaluationPoint> evaluations;
   for (const double accuracy : {0.5, 0.9, 0.6, 0.7, 0.85, 0.9})

@@ -42,12 +42,6 @@ TEST_CASE("a document has these keys in this order") {
   CHECK(document["clock"] == "simulated");
 }
 
-TEST_CASE("the scenario in a document is a scenario file") {
-  const auto document = document_of(example_record());
-  const Json scenario = Json::parse(document["scenario"].dump());
-  CHECK(load(scenario).resolved == scenario);
-}
-
 TEST_CASE("the same run gives the same bytes but for the context") {
   auto a = document_of(example_record()), b = document_of(example_record());
   CHECK(a.dump() == b.dump());
@@ -177,14 +171,6 @@ TEST_CASE("every metric has one name, a unit and a definition") {
     CHECK(!metric.unit.empty());
     CHECK(metric.definition.ends_with("."));
   }
-}
-
-TEST_CASE("the parts of a step sum to it") {
-  const Json scenario = small_scenario();
-  const auto values = values_of(example_record(), job_of(scenario));
-  double sum = 0;
-  for (const ActivityInfo& part : activities()) sum += values.at(activity_metric(part.activity));
-  CHECK(std::fabs(sum / values.at("iteration_time_mean_s") - 1) < 1e-12);
 }
 
 TEST_CASE("times are means over workers, per step") {

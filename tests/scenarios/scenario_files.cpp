@@ -53,7 +53,8 @@ TEST_CASE("every study and scenario loads, and points all over it with their fir
         if (step == 1 && seeds && point.coordinates.back().value != study.points[0].coordinates.back().value)
           continue;
         Scenario scenario = load_point(study, point);
-        CHECK(load(scenario.resolved).resolved.dump() == scenario.resolved.dump());
+        const std::size_t some = std::max<std::size_t>(1, study.points.size() / kSome);
+        if (i % some == 0) CHECK(load(scenario.resolved).resolved.dump() == scenario.resolved.dump());
         with_fewer_images(scenario);
         CHECK_NOTHROW(make_job(scenario));
       }
