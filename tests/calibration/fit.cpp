@@ -16,7 +16,7 @@ using doctest::Approx;
 
 TEST_CASE("a fit to exact data finds the truth, and predicts what was left out of it") {
   const TrueRing truth;
-  const auto calibration = SpecFolder(ring_spec(), ring_rows(truth, 0, 1)).run();
+  const auto calibration = SpecFolder(ring_spec(2), ring_rows(truth, 0, 1)).run();
   CHECK(calibration->best().values[0] == Approx(truth.launch_s).epsilon(1e-4));
   CHECK(calibration->best().values[1] == Approx(truth.latency_s).epsilon(1e-4));
   CHECK(calibration->best().values[2] == Approx(truth.bandwidth_Bps).epsilon(1e-4));
@@ -27,7 +27,7 @@ TEST_CASE("a fit to exact data finds the truth, and predicts what was left out o
 TEST_CASE("one outlier of a factor of 3 does not move a fit by more than a few percent") {
   std::vector<MeasuredRow> rows = ring_rows({}, 0, 1);
   rows[5].seconds *= 3;
-  const auto calibration = SpecFolder(ring_spec(), rows).run();
+  const auto calibration = SpecFolder(ring_spec(2), rows).run();
   CHECK(calibration->best().values[2] == Approx(TrueRing().bandwidth_Bps).epsilon(0.03));
   CHECK(calibration->tests[0].front().all.mean < 0.03);
 }
@@ -42,7 +42,7 @@ TEST_CASE("the same data give the same bytes, whatever the number of jobs") {
 }
 
 TEST_CASE("a bound that is reached is told") {
-  Json spec = ring_spec();
+  Json spec = ring_spec(2);
   spec["models"][0]["parameters"][2]["high"] = "2 GB/s";
   const auto calibration = SpecFolder(spec, ring_rows({}, 0, 1)).run();
   REQUIRE(calibration->warnings.size() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("a bound that is reached is told") {
 }
 
 TEST_CASE("of several models the one that predicts parts left out is chosen") {
-  Json spec = ring_spec();
+  Json spec = ring_spec(2);
   Json wrong = spec["models"][0];
   wrong["name"] = "tree";
   wrong["set"] = {{"/cluster/collectives/all_reduce", {{{"schedule", "tree"}}}}};
@@ -62,7 +62,7 @@ TEST_CASE("of several models the one that predicts parts left out is chosen") {
 
 TEST_CASE(
     "a parameter of some measurements is fitted to these alone, and several columns are left out together") {
-  Json spec = ring_spec();
+  Json spec = ring_spec(2);
   Json& parameters = spec["models"][0]["parameters"];
   parameters.push_back(parameters[0]);
   parameters[0]["where"] = {{"campaign", "a"}};
@@ -95,7 +95,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a table by size finds where the library changes, and how often") {
-  Json spec = ring_spec();
+  Json spec = ring_spec(2);
   spec["models"][0] = {{"name", "table"},
                        {"searches",
                         {{{"pointer", "/cluster/collectives/all_reduce"},
@@ -141,13 +141,13 @@ TEST_CASE("what is wrong with a spec is told, and nothing is fitted") {
 TEST_CASE("measurements that are not above 0 are left out, and counted") {
   std::vector<MeasuredRow> rows = ring_rows({}, 0, 1);
   rows[3].seconds = 0;
-  const auto calibration = SpecFolder(ring_spec(), rows).run();
+  const auto calibration = SpecFolder(ring_spec(2), rows).run();
   REQUIRE(!calibration->warnings.empty());
   CHECK(calibration->warnings[0].find("left out measurements that are not above 0") == 0);
 }
 
 TEST_CASE("without parts to leave out the report says that the model's own error is unknown") {
-  Json spec = ring_spec();
+  Json spec = ring_spec(2);
   spec["fit"]["leave_out"] = "campaign";
   const auto calibration = SpecFolder(spec, ring_rows({}, 0.01, 1)).run();
   CHECK(calibration_text(*calibration).find("the model's own error is unknown") != std::string::npos);
@@ -198,7 +198,7 @@ namespace {
 
 /// Two equal ways, of which the first is taken unless the ensemble makes it take a second.
 Json spec_of_ways() {
-  Json spec = ring_spec();
+  Json spec = ring_spec(2);
   spec["scenario"]["cluster"]["collectives"] = {
       {"all_reduce", {{"fastest", {{{"schedule", "ring"}}, {{"schedule", "ring"}}}}}}};
   Json& model = spec["models"][0];

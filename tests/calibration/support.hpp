@@ -31,7 +31,7 @@ inline std::string csv_of(const std::vector<MeasuredRow>& rows) {
 }
 
 /// Fits a ring (launch, latency, bandwidth) to all-reduces of m.csv.
-inline Json ring_spec() {
+inline Json ring_spec(int draws = 200) {
   return {
       {"name", "a ring"},
       {"scenario",
@@ -63,7 +63,7 @@ inline Json ring_spec() {
             {"pointers", {"/cluster/nic/bandwidth"}},
             {"low", "0.1 GB/s"},
             {"high", "100 GB/s"}}}}}}},
-      {"fit", {{"where", {{"workers", {2, 4}}}}, {"draws", 200}}},
+      {"fit", {{"where", {{"workers", {2, 4}}}}, {"draws", draws}}},
       {"tests", {{{"name", "8 workers"}, {"where", {{"workers", 8}}}}}}};
 }
 

@@ -32,6 +32,10 @@ namespace {
 class Documents {
  public:
   Documents() { CHECK(scratch_.simsgd("documents .").code == 0); }
+  static const Documents& once() {  ///< for all tests that only read them
+    static const Documents documents;
+    return documents;
+  }
   std::string text(const std::string& name) const { return contents(scratch_.path() / name); }
 
   /// What bash completes the last of `words` to, as its arguments are given to the function. Every word is
@@ -113,7 +117,7 @@ std::string without_backslashes(std::string text) {
 }  // namespace
 
 TEST_CASE("list, reference, man page and completion have every key") {
-  const Documents documents;
+  const Documents& documents = Documents::once();
   std::string page;
   for (const auto& [name, text] : committed::key_reference()) page += text;
   for (std::size_t at; (at = page.find("[`")) != std::string::npos;)
@@ -153,8 +157,7 @@ TEST_CASE("list, reference, man page and completion have every key") {
 }
 
 TEST_CASE("the files that examples of the help read exist; those in no folder are the reader's own") {
-  const Documents documents;
-  const std::string man = without_backslashes(documents.text("simsgd.1"));
+  const std::string man = without_backslashes(Documents::once().text("simsgd.1"));
   const std::regex path(
       "(scenarios|clusters|devices|workloads|papers|studies)(/[A-Za-z0-9_-]+)+[.](json|xml|csv)");
   std::size_t found = 0;
@@ -169,7 +172,7 @@ TEST_CASE("the files that examples of the help read exist; those in no folder ar
 }
 
 TEST_CASE("bash completes verbs, options, files, kinds, keys and their values") {
-  const Documents documents;
+  const Documents& documents = Documents::once();
   documents.scratch().write("mine.json", "{}");
   documents.scratch().write("mine.txt", "");
   struct Asked {
@@ -207,7 +210,8 @@ TEST_CASE("bash completes verbs, options, files, kinds, keys and their values") 
 }
 
 TEST_CASE("the man page has every verb with its options, the exit codes, and lines that roff takes as text") {
-  const std::string page = Documents().text("simsgd.1");
+  const Documents& documents = Documents::once();
+  const std::string page = documents.text("simsgd.1");
   for (const char* line : {"\n.SS simsgd sweep run\n", "\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIDIR\\fR\n",
                            "\nExit codes: 0 done; ", "\n.SH KEYS OF SCENARIO FILES\n"}) {
     CAPTURE(line);
@@ -222,7 +226,6 @@ TEST_CASE("the man page has every verb with its options, the exit codes, and lin
     CHECK(!line.starts_with('\''));
   }
   if (std::system("command -v groff > /dev/null") == 0) {
-    const Documents documents;
     const std::string command =
         "cd " + documents.scratch().path().string() + " && groff -man -Tutf8 -ww -z simsgd.1 2>&1";
     CHECK(std::system((command + " > warnings").c_str()) == 0);
