@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -90,7 +89,47 @@ std::string as_argument(const std::string& json) {
   return value.is_string() ? value.get<std::string>() : json;
 }
 
+/// What a value may be.
+struct ShellCompletion {
+  enum class Kind { anything, words, json_files, files, directories, pointers, list_kinds, list_names };
+  Kind kind = Kind::anything;
+  std::vector<std::string> words = {};
+};
+
 using Kind = ShellCompletion::Kind;
+
+ShellCompletion completion_of(const Command& command, const CommandOption& option) {
+  const std::string& name = option.names.back();
+  if (!option.choices.empty()) return {Kind::words, option.choices};
+  if (command.name == "list" && name == "KIND") return {Kind::list_kinds};
+  if (command.name == "list" && name == "NAME") return {Kind::list_names};
+  if (command.name == "schema" && name == "KIND") return {Kind::words, file_kinds()};
+  if (name == "OPERATION")
+    return {Kind::words, of_schedules([](const auto& each) { return op_name(each.op); })};
+  if (name == "--schedule")
+    return {Kind::words, of_schedules([](const auto& each) { return each.info.name; })};
+  if (name == "--fidelity") return {Kind::words, values_at("/network/fidelity")};
+  if (command.name == "import") {
+    if (name == "--format") return {Kind::words, measurements_library().import_formats()};
+    if (name == "--set") return {};
+    if (option.positional || option.value == "FILE") return {Kind::files};
+    if (name == "--map") return {Kind::json_files};
+  }
+  if (command.name == "replay" && option.positional) return {Kind::files};
+  if (command.name == "report") {
+    if (name == "--chart") return {Kind::words, questions::chart_names()};
+    if (option.value == "FILE") return {Kind::files};
+  }
+  if (command.name == "explore" && option.positional) return {Kind::files};
+  if (name == "--set" && command.name != "list") return {Kind::pointers};
+  if (option.value == "DIR") return {Kind::directories};
+  if (option.value == "F.db" || name == "F.db") return {Kind::files};
+  if (name == "--metric")
+    return {Kind::words, names_of(metrics(), [](const auto& each) { return each.name; })};
+  if (command.name.starts_with("results")) return {};
+  if (name == "--cluster" || option.positional) return {Kind::json_files};
+  return {};
+}
 
 /// What may stand in the last word: its first line says how the shell completes it, the others what begins as
 /// it does.
@@ -210,9 +249,12 @@ class LastWord {
 }  // namespace
 
 std::vector<std::string> values_at(const std::string& pointer) {
-  for (const PointerValues& each : pointer_values())
-    if (each.pointer == pointer) return each.values;
-  return {};
+  std::set<std::string> values;
+  for (const ReferenceObject& object : reference())
+    for (const ReferenceKey& key : object.keys)
+      if (with_first_elements(key.pointer) == pointer)
+        for (const std::string& value : key.values) values.insert(as_argument(value));
+  return {values.begin(), values.end()};
 }
 
 std::vector<Command> commands_of(const CLI::App& app) {
@@ -221,56 +263,11 @@ std::vector<Command> commands_of(const CLI::App& app) {
   return all;
 }
 
-ShellCompletion completion_of(const Command& command, const CommandOption& option) {
-  using Kind = ShellCompletion::Kind;
-  const std::string& name = option.names.back();
-  if (!option.choices.empty()) return {Kind::words, option.choices};
-  if (command.name == "list" && name == "KIND") return {Kind::list_kinds};
-  if (command.name == "list" && name == "NAME") return {Kind::list_names};
-  if (command.name == "schema" && name == "KIND") return {Kind::words, file_kinds()};
-  if (name == "OPERATION")
-    return {Kind::words, of_schedules([](const auto& each) { return op_name(each.op); })};
-  if (name == "--schedule")
-    return {Kind::words, of_schedules([](const auto& each) { return each.info.name; })};
-  if (name == "--fidelity") return {Kind::words, values_at("/network/fidelity")};
-  if (command.name == "import") {
-    if (name == "--format") return {Kind::words, measurements_library().import_formats()};
-    if (name == "--set") return {};
-    if (option.positional || option.value == "FILE") return {Kind::files};
-    if (name == "--map") return {Kind::json_files};
-  }
-  if (command.name == "replay" && option.positional) return {Kind::files};
-  if (command.name == "report") {
-    if (name == "--chart") return {Kind::words, questions::chart_names()};
-    if (option.value == "FILE") return {Kind::files};
-  }
-  if (command.name == "explore" && option.positional) return {Kind::files};
-  if (name == "--set" && command.name != "list") return {Kind::pointers};
-  if (option.value == "DIR") return {Kind::directories};
-  if (option.value == "F.db" || name == "F.db") return {Kind::files};
-  if (name == "--metric")
-    return {Kind::words, names_of(metrics(), [](const auto& each) { return each.name; })};
-  if (command.name.starts_with("results")) return {};
-  if (name == "--cluster" || option.positional) return {Kind::json_files};
-  return {};
-}
-
 std::vector<std::string> settable_pointers() {
   std::set<std::string> pointers;
   for (const ReferenceObject& object : reference())
     for (const ReferenceKey& key : object.keys) pointers.insert(with_first_elements(key.pointer));
   return {pointers.begin(), pointers.end()};
-}
-
-std::vector<PointerValues> pointer_values() {
-  std::map<std::string, std::set<std::string>> values;
-  for (const ReferenceObject& object : reference())
-    for (const ReferenceKey& key : object.keys)
-      for (const std::string& value : key.values)
-        values[with_first_elements(key.pointer)].insert(as_argument(value));
-  std::vector<PointerValues> all;
-  for (const auto& [pointer, each] : values) all.push_back({pointer, {each.begin(), each.end()}});
-  return all;
 }
 
 std::string bash_completion() {

@@ -32,23 +32,10 @@ struct Command {
 /// The program itself first; then each verb, followed by its own verbs. Hidden ones are left out.
 std::vector<Command> commands_of(const CLI::App& app);
 
-/// What a value may be: see completion_of.
-struct ShellCompletion {
-  enum class Kind { anything, words, json_files, files, directories, pointers, list_kinds, list_names };
-  Kind kind = Kind::anything;
-  std::vector<std::string> words = {};
-};
-ShellCompletion completion_of(const Command& command, const CommandOption& option);
-
 /// Pointers as `--set` takes them: the first element of a list, "/stragglers/0/mean".
 std::vector<std::string> settable_pointers();
 
-struct PointerValues {
-  std::string pointer;
-  std::vector<std::string> values;  ///< of a closed set, as `--set` takes them: without quotation marks
-};
-std::vector<PointerValues> pointer_values();
-/// Of one pointer; none where the set is open.
+/// What may be set there, without quotation marks; none where the set is open.
 std::vector<std::string> values_at(const std::string& pointer);
 
 /// Scripts that the shell's completion system loads; they ask the hidden verb `simsgd complete`.

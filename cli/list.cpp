@@ -126,34 +126,6 @@ void print_items(const std::vector<ListedItem>& items, const ListVerb& verb) {
   if (!found && !verb.name.empty()) unknown("NAME", verb.name, names);
 }
 
-// Neither a kind nor a key: which of either may have been meant.
-[[noreturn]] void unknown_kind(const std::string& found) {
-  std::vector<std::string> all = list_kinds(), near = keys_like(found);
-  for (const std::string& key : key_names()) all.push_back(key);
-  if (const std::string whole = nearest(found, all); !whole.empty()) near = {whole};
-  throw ConfigError(InputError{"KIND", "", "is unknown", found,
-                               (near.empty() ? "" : "Did you mean " + one_of(near) + "? ") + "Choose " +
-                                   one_of(list_kinds()) + ", or a key of scenario files"});
-}
-
-void print_kinds() {
-  for (const ListedKind& kind : listed_kinds()) print_wrapped("{:14}{}\n", kind.name, kind.summary);
-  print_wrapped("{:14}{}\n", "KEY", "a key of scenario files, such as network or cluster/device/memory");
-}
-
-int list(const ListVerb& verb) {
-  if (draw(verb)) return 0;
-  if (verb.kind.empty()) print_kinds();
-  for (const ListedKind& kind : listed_kinds()) {
-    if (kind.name != verb.kind) continue;
-    print_items(kind.items(verb.name, verb.graph), verb);
-    return 0;
-  }
-  const std::string key = verb.kind + (verb.name.empty() ? "" : "/" + verb.name);
-  if (!key.empty() && !list_key(key, verb.json)) unknown_kind(key);
-  return 0;
-}
-
 bool is_place(const std::string& token) {
   return token == "-" || token == "*" ||
          (!token.empty() && std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; }));
@@ -254,6 +226,63 @@ Json object_json(const ReferenceObject& object) {
   return json;
 }
 
+/// Prints the key that `text` names, or every key of the object: "network", "cluster/device",
+/// "/stragglers/0/mean". False where there is none.
+bool list_key(const std::string& text, bool json) {
+  const std::string pointer = reference_pointer(text);
+  const std::vector<FoundKey> keys = keys_at(pointer);
+  const std::vector<const ReferenceObject*> objects = objects_at(pointer);
+  if (keys.empty() && objects.empty()) return false;
+  if (json) {
+    fmt::print("{}\n", key_json(text).dump(2));
+    return true;
+  }
+  for (const FoundKey& found : keys) print_key(found);
+  for (const ReferenceObject* object : objects)
+    print_object(*object,
+                 keys.size() == 1 && object == objects.front() && object->meaning == keys[0].key->meaning);
+  return true;
+}
+
+/// Those keys whose last word is `text` or the nearest to it: what may have been meant.
+std::vector<std::string> keys_like(const std::string& text) {
+  std::vector<std::string> last;
+  for (const std::string& name : key_names()) last.push_back(last_key(name));
+  const std::string near = nearest(text, last);
+  std::vector<std::string> found;
+  for (const std::string& name : key_names())
+    if (!near.empty() && last_key(name) == near) found.push_back(name);
+  return found;
+}
+
+// Neither a kind nor a key: which of either may have been meant.
+[[noreturn]] void unknown_kind(const std::string& found) {
+  std::vector<std::string> all = list_kinds(), near = keys_like(found);
+  for (const std::string& key : key_names()) all.push_back(key);
+  if (const std::string whole = nearest(found, all); !whole.empty()) near = {whole};
+  throw ConfigError(InputError{"KIND", "", "is unknown", found,
+                               (near.empty() ? "" : "Did you mean " + one_of(near) + "? ") + "Choose " +
+                                   one_of(list_kinds()) + ", or a key of scenario files"});
+}
+
+void print_kinds() {
+  for (const ListedKind& kind : listed_kinds()) print_wrapped("{:14}{}\n", kind.name, kind.summary);
+  print_wrapped("{:14}{}\n", "KEY", "a key of scenario files, such as network or cluster/device/memory");
+}
+
+int list(const ListVerb& verb) {
+  if (draw(verb)) return 0;
+  if (verb.kind.empty()) print_kinds();
+  for (const ListedKind& kind : listed_kinds()) {
+    if (kind.name != verb.kind) continue;
+    print_items(kind.items(verb.name, verb.graph), verb);
+    return 0;
+  }
+  const std::string key = verb.kind + (verb.name.empty() ? "" : "/" + verb.name);
+  if (!key.empty() && !list_key(key, verb.json)) unknown_kind(key);
+  return 0;
+}
+
 }  // namespace
 
 void add_list(CLI::App& app, ExitCode& exit_code) {
@@ -288,37 +317,11 @@ Json key_json(const std::string& text) {
   return all;
 }
 
-bool list_key(const std::string& text, bool json) {
-  const std::string pointer = reference_pointer(text);
-  const std::vector<FoundKey> keys = keys_at(pointer);
-  const std::vector<const ReferenceObject*> objects = objects_at(pointer);
-  if (keys.empty() && objects.empty()) return false;
-  if (json) {
-    fmt::print("{}\n", key_json(text).dump(2));
-    return true;
-  }
-  for (const FoundKey& found : keys) print_key(found);
-  for (const ReferenceObject* object : objects)
-    print_object(*object,
-                 keys.size() == 1 && object == objects.front() && object->meaning == keys[0].key->meaning);
-  return true;
-}
-
 std::vector<std::string> key_names() {
   std::set<std::string> names;
   for (const ReferenceObject& object : reference())
     for (const ReferenceKey& key : object.keys) names.insert(written(key.pointer));
   return {names.begin(), names.end()};
-}
-
-std::vector<std::string> keys_like(const std::string& text) {
-  std::vector<std::string> last;
-  for (const std::string& name : key_names()) last.push_back(last_key(name));
-  const std::string near = nearest(text, last);
-  std::vector<std::string> found;
-  for (const std::string& name : key_names())
-    if (!near.empty() && last_key(name) == near) found.push_back(name);
-  return found;
 }
 
 }  // namespace simsgd

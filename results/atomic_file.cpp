@@ -138,4 +138,10 @@ void write_file_atomically(const fs::path& path, const std::string& content) {
   file.finish();
 }
 
+void make_folder(const fs::path& folder) {
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) throw RunError(fmt::format("Cannot make {}: {}", folder.string(), failure.message()));
+}
+
 }  // namespace simsgd

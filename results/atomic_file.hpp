@@ -37,4 +37,7 @@ class AtomicFile {
 /// Writes `content` to such a file. Throws RunError, Interrupted.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content);
 
+/// A folder and those above it, where they are not there. Throws RunError.
+void make_folder(const std::filesystem::path& folder);
+
 }  // namespace simsgd

@@ -20,12 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void make_folder(const fs::path& folder) {
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) throw RunError(fmt::format("Cannot make {}: {}", folder.string(), failure.message()));
-}
-
 void write_trace(const Timeline& timeline, int rank, const fs::path& path) {
   AtomicFile file(path);
   write_chrome_trace(timeline, rank, [&file](const std::string& text) { file.write(text); });
@@ -91,14 +85,10 @@ OutputDirectory::~OutputDirectory() {
   if (made_) fs::remove(path_, ignored);  // if it is empty
 }
 
-namespace fs = std::filesystem;
-
 void write_chakra(const ChakraRecorder& recorder, const std::string& name, const fs::path& directory) {
   if (const std::string problem = recorder.problem(); !problem.empty())
     throw RunError("This job cannot be written as Chakra traces: " + problem + ".");
-  std::error_code failure;
-  fs::create_directories(directory, failure);
-  if (failure) throw RunError(fmt::format("Cannot make {}: {}", directory.string(), failure.message()));
+  make_folder(directory);
   for (int rank = 0; rank < recorder.workers(); ++rank) {
     AtomicFile file(directory / fmt::format("{}.{}.et", name, rank));
     file.write(chakra_message(recorder.metadata(rank)));

@@ -11,7 +11,6 @@
 
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/calibrate_stragglers.hpp"
-#include "analysis/calibration/judge.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario.hpp"

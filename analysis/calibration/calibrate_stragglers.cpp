@@ -118,16 +118,6 @@ namespace simsgd::calibration {
 
 namespace {
 
-double autocorrelation(const std::vector<double>& values, std::size_t lag) {
-  const double mean = mean_of(values);
-  double lagged = 0, square = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    square += (values[i] - mean) * (values[i] - mean);
-    if (i >= lag) lagged += (values[i] - mean) * (values[i - lag] - mean);
-  }
-  return square > 0 ? lagged / square : 0;
-}
-
 JudgedStatistic judged(const std::string& name, double measured, const std::vector<double>& of_fit,
                        std::vector<double> of_draws, double level) {
   std::ranges::sort(of_draws);

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/calibration/selection.hpp"
+#include "analysis/calibration/spec.hpp"
 #include "analysis/runs/run_row.hpp"
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/json_source.hpp"

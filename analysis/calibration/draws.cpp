@@ -12,8 +12,8 @@
 #include <map>
 #include <numeric>
 
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/ensemble.hpp"
-#include "analysis/calibration/judge.hpp"
 #include "analysis/calibration/uncertainty.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"

@@ -1,4 +1,4 @@
-#include "analysis/calibration/judge.hpp"
+#include "analysis/calibration/calibrate.hpp"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/layer_times.hpp"
+#include "scenarios/language/workload_section.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/field.hpp"
 
@@ -39,26 +39,6 @@ bool one_process(const std::string& text) {
     ++ranks;
   }
   return ranks > 1 && processes.size() == 1;
-}
-
-/// The file of the shipped device that the text names; the longest name counts ("H100" in "GH100" does not).
-std::string named_device(const std::string& text) {
-  std::string best, best_name;
-  for (const std::string& folder : search_path("devices", "")) {
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-      if (entry.path().extension() != ".json") continue;
-      const Json json = Json::parse(read_file(entry.path().string()), nullptr, false, true);
-      if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) continue;
-      const std::string name = json["name"];
-      if (name.size() > best_name.size() && is_device(text, name)) {
-        best_name = name;
-        best = "devices/" + entry.path().filename().string();
-      }
-    }
-    if (!best.empty()) break;
-  }
-  return best;
 }
 
 /// The largest size, where bus bandwidth is still that much higher than at half of it or less; else 0.
@@ -140,7 +120,7 @@ LogMachine machine_of_logs(const std::vector<std::string>& logs, const LogSettin
     const std::string text = file.ends_with(".gz") ? "" : read_file(file).substr(0, kHead);
     if (one_process(text))
       if (const double bytes = past_launches(rows, file); bytes > 0) machine.from_bytes[file] = bytes;
-    if (const std::string named = named_device(text); !named.empty()) devices.emplace(named, file);
+    if (const std::string named = shipped_device(text).file; !named.empty()) devices.emplace(named, file);
   }
   if (devices.size() > 1 && settings.device.empty()) {
     const auto& [other, file] = *std::next(devices.begin());

@@ -33,6 +33,43 @@ Patch patch_for(const Setting& setting, Patch patch) {
 
 namespace {
 
+// Columns of a measured value that a scenario carries in `expected` that say by which run it is predicted:
+// the study as it was named, and the point from 1.
+constexpr const char* kStudyColumn = "study";
+constexpr const char* kPointColumn = "point";
+
+/// A study with values set, as those of `set`. Throws ConfigError.
+Study study_with(const std::string& file, const std::map<std::string, Json>& set) {
+  Overrides overrides;
+  for (const auto& [pointer, value] : set) overrides.set.emplace_back(pointer, value.dump());
+  return expand_study(file, overrides);
+}
+
+/// One for each `expected` value of each point, in the study's order. Columns beside study and point:
+/// algorithm, workload, batch, and the study's axes by their short names. Throws ConfigError.
+std::vector<Measurement> expected_rows(const std::string& file) {
+  const Study study = study_with(file, {});
+  std::vector<Measurement> rows;
+  for (std::size_t i = 0; i < study.points.size(); ++i) {
+    const Json resolved = load_point(study, study.points[i]).resolved;
+    Measurement row;
+    row.workers = resolved.at("cluster").at("workers").get<int>();
+    row.labels = {{kStudyColumn, file},
+                  {kPointColumn, std::to_string(i + 1)},
+                  {"algorithm", resolved.at("algorithm").value("name", "")},
+                  {"workload", resolved.at("workload").value("name", "")},
+                  {"batch", resolved.at("workload").value("batch", Json()).dump()}};
+    for (const auto& [axis, label] : study.points[i].shown) row.labels.emplace(axis, label);
+    row.source = file;
+    for (const Json& expected : resolved.value("expected", Json::array())) {
+      row.quantity = expected.at("metric").get<std::string>();
+      row.value = expected.at("value").get<double>();
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
 /// The parameter of each value of its columns, in the order in which they are met.
 std::vector<ParameterSpec> one_for_each(const ParameterSpec& all, const Selection& fitted,
                                         const std::vector<Measurement>& measurements) {
@@ -271,8 +308,7 @@ std::optional<Points> points_beside(const Spec& spec, const Points& points) {
   std::vector<Measurement> rows;
   for (const DataSpec& data : spec.data)
     if (!data.beside.empty())
-      for (Measurement& row : expected_rows(data.beside, study_with(data.beside, {})))
-        rows.push_back(std::move(row));
+      for (Measurement& row : expected_rows(data.beside)) rows.push_back(std::move(row));
   if (rows.empty()) return std::nullopt;
   Points beside = points;
   const ModelSpec nothing;
@@ -359,7 +395,7 @@ std::vector<Measurement> load_measurements(const Spec& spec, const std::string& 
   for (std::size_t i = 0; i < spec.data.size(); ++i) {
     const DataSpec& data = spec.data[i];
     for (const std::string& study : data.expected)
-      for (Measurement& row : expected_rows(study, study_with(study, {})))
+      for (Measurement& row : expected_rows(study))
         if (data.where.holds(row)) all.push_back(std::move(row));
     if (!data.expected.empty()) continue;
     std::vector<std::string> paths;
@@ -383,34 +419,6 @@ std::vector<Measurement> load_measurements(const Spec& spec, const std::string& 
   if (!errors.empty()) throw ConfigError(std::move(errors));
   for (const MarkSpec& mark : spec.marks) mark_least(mark, all);
   return all;
-}
-
-Study study_with(const std::string& file, const std::map<std::string, Json>& set) {
-  Overrides overrides;
-  for (const auto& [pointer, value] : set) overrides.set.emplace_back(pointer, value.dump());
-  return expand_study(file, overrides);
-}
-
-std::vector<Measurement> expected_rows(const std::string& file, const Study& study) {
-  std::vector<Measurement> rows;
-  for (std::size_t i = 0; i < study.points.size(); ++i) {
-    const Json resolved = load_point(study, study.points[i]).resolved;
-    Measurement row;
-    row.workers = resolved.at("cluster").at("workers").get<int>();
-    row.labels = {{kStudyColumn, file},
-                  {kPointColumn, std::to_string(i + 1)},
-                  {"algorithm", resolved.at("algorithm").value("name", "")},
-                  {"workload", resolved.at("workload").value("name", "")},
-                  {"batch", resolved.at("workload").value("batch", Json()).dump()}};
-    for (const auto& [axis, label] : study.points[i].shown) row.labels.emplace(axis, label);
-    row.source = file;
-    for (const Json& expected : resolved.value("expected", Json::array())) {
-      row.quantity = expected.at("metric").get<std::string>();
-      row.value = expected.at("value").get<double>();
-      rows.push_back(row);
-    }
-  }
-  return rows;
 }
 
 }  // namespace simsgd

@@ -1,4 +1,4 @@
-#include "analysis/calibration/predictor.hpp"
+#include "analysis/calibration/fit.hpp"
 
 #include <fmt/format.h>
 

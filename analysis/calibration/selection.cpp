@@ -1,4 +1,4 @@
-#include "analysis/calibration/selection.hpp"
+#include "analysis/calibration/spec.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

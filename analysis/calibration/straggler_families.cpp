@@ -1,4 +1,4 @@
-#include "analysis/calibration/straggler_families.hpp"
+#include "analysis/calibration/straggler_fit.hpp"
 
 #include <algorithm>
 #include <boost/math/distributions/exponential.hpp>
@@ -12,10 +12,8 @@
 #include <cmath>
 #include <nlopt.hpp>
 #include <numbers>
-#include <numeric>
 #include <stdexcept>
 
-#include "analysis/calibration/straggler_series.hpp"
 #include "sim/base/quantiles.hpp"
 #include "sim/base/random.hpp"
 #include "sim/cluster/stragglers/noise_marginal.hpp"
@@ -322,15 +320,7 @@ std::size_t thinning_lag(const std::vector<std::vector<double>>& series, double 
   for (const auto& each : series) shortest = std::min(shortest, each.size());
   for (std::size_t lag = 1; lag < shortest; ++lag) {
     double sum = 0;
-    for (const auto& each : series) {
-      const double mean = std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size());
-      double lagged = 0, square = 0;
-      for (std::size_t i = 0; i < each.size(); ++i) {
-        square += (each[i] - mean) * (each[i] - mean);
-        if (i >= lag) lagged += (each[i] - mean) * (each[i - lag] - mean);
-      }
-      sum += square > 0 ? lagged / square : 0;
-    }
+    for (const auto& each : series) sum += autocorrelation(each, lag);
     if (sum / static_cast<double>(series.size()) < threshold) return lag;
   }
   return std::max<std::size_t>(1, shortest);

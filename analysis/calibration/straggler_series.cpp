@@ -1,4 +1,4 @@
-#include "analysis/calibration/straggler_series.hpp"
+#include "analysis/calibration/straggler_fit.hpp"
 
 #include <fmt/format.h>
 
@@ -18,6 +18,16 @@ namespace simsgd::calibration {
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double autocorrelation(const std::vector<double>& values, std::size_t lag) {
+  const double mean = mean_of(values);
+  double lagged = 0, square = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    square += (values[i] - mean) * (values[i] - mean);
+    if (i >= lag) lagged += (values[i] - mean) * (values[i - lag] - mean);
+  }
+  return square > 0 ? lagged / square : 0;
 }
 
 StepTable step_table(std::span<const WorkerStep> rows) {

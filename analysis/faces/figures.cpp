@@ -213,9 +213,7 @@ SvgConverter find_svg_converter(std::vector<std::string> formats) {
 
 void write_figures(const Report& report, const Vl2svg& vl2svg, const SvgConverter& converter,
                    const FigureSettings& settings, const fs::path& directory) {
-  std::error_code failed;
-  fs::create_directories(directory, failed);
-  if (failed) throw RunError(fmt::format("Cannot make {}: {}", directory.string(), failed.message()));
+  make_folder(directory);
   for (std::size_t s = 0; s < report.studies.size(); ++s)
     for (const Chart& chart : report.studies[s].charts) {
       const std::string name = figure_name(report, s, chart);
@@ -339,9 +337,7 @@ std::vector<fs::path> write_event_files(const std::vector<LoggedRun>& runs, cons
   for (const LoggedRun& run : runs) {
     const fs::path folder =
         runs.size() == 1 ? directory : directory / fmt::format("{:04}-{}", run.point, plain_name(run.label));
-    std::error_code failed;
-    fs::create_directories(folder, failed);
-    if (failed) throw RunError(fmt::format("Cannot make {}: {}", folder.string(), failed.message()));
+    make_folder(folder);
     paths.push_back(folder / "events.out.tfevents.0.simsgd");
     write_file_atomically(paths.back(), event_file(run));
   }

@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "analysis/data_sheet.hpp"
-#include "analysis/questions/trial.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 

@@ -115,6 +115,28 @@ Dependence split(const std::vector<ClaimCell>& cells, std::vector<std::string> i
   return dependence;
 }
 
+/// Which inputs best tell the states of the cells apart.
+std::optional<Dependence> find_dependence(const std::vector<ClaimCell>& cells,
+                                          const std::vector<std::string>& inputs) {
+  const double alone = split(cells, {}).explained;  // all settings on one side
+  std::optional<Dependence> best;
+  for (const std::string& input : inputs) {
+    Dependence one = split(cells, {input});
+    if (!best || one.explained > best->explained + 1e-12) best = std::move(one);
+  }
+  const double single = best ? best->explained : alone;
+  // A second input has to tell a good part more apart; it also finds what neither of the two tells alone.
+  std::optional<Dependence> pair;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    for (std::size_t j = i + 1; j < inputs.size(); ++j) {
+      Dependence two = split(cells, {inputs[i], inputs[j]});
+      if (!pair || two.explained > pair->explained + 1e-12) pair = std::move(two);
+    }
+  if (pair && pair->explained >= single + 0.1) best = std::move(pair);
+  if (!best || best->explained <= alone + 1e-12) return std::nullopt;
+  return best;
+}
+
 std::string shown_input(const Claim& claim, std::string pointer) {
   if (pointer.ends_with(kOfFirstSide)) pointer.resize(pointer.size() - std::string(kOfFirstSide).size());
   const auto named = claim.names.find(pointer);
@@ -154,6 +176,22 @@ std::size_t total(const StateCounts& counts) {
   std::size_t all = 0;
   for (const std::size_t each : counts) all += each;
   return all;
+}
+
+std::string state_name(ClaimState state) {
+  const std::array<const char*, kClaimStates> names = {"reproduced", "reproduced in sign, outside the range",
+                                                       "within noise", "reversed", "no value"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+/// "reproduced 18 of 24, reversed 6 of 24".
+std::string counts_text(const StateCounts& counts) {
+  std::string text;
+  for (std::size_t state = 0; state < kClaimStates; ++state)
+    if (counts[state] > 0)
+      text += fmt::format("{}{} {} of {}", text.empty() ? "" : "; ",
+                          state_name(static_cast<ClaimState>(state)), counts[state], total(counts));
+  return text;
 }
 
 /// Of each comparison: name, measured, simulated, settings.
@@ -225,33 +263,6 @@ std::map<std::string, Json> claim_settings(const ResultPoint& point) {
   return settings;
 }
 
-std::string state_name(ClaimState state) {
-  const std::array<const char*, kClaimStates> names = {"reproduced", "reproduced in sign, outside the range",
-                                                       "within noise", "reversed", "no value"};
-  return names[static_cast<std::size_t>(state)];
-}
-
-std::optional<Dependence> find_dependence(const std::vector<ClaimCell>& cells,
-                                          const std::vector<std::string>& inputs) {
-  const double alone = split(cells, {}).explained;  // all settings on one side
-  std::optional<Dependence> best;
-  for (const std::string& input : inputs) {
-    Dependence one = split(cells, {input});
-    if (!best || one.explained > best->explained + 1e-12) best = std::move(one);
-  }
-  const double single = best ? best->explained : alone;
-  // A second input has to tell a good part more apart; it also finds what neither of the two tells alone.
-  std::optional<Dependence> pair;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    for (std::size_t j = i + 1; j < inputs.size(); ++j) {
-      Dependence two = split(cells, {inputs[i], inputs[j]});
-      if (!pair || two.explained > pair->explained + 1e-12) pair = std::move(two);
-    }
-  if (pair && pair->explained >= single + 0.1) best = std::move(pair);
-  if (!best || best->explained <= alone + 1e-12) return std::nullopt;
-  return best;
-}
-
 ClaimVerdict judge_claim(const Claim& claim, const std::string& file, const frame::Frame& frame) {
   ClaimVerdict verdict;
   verdict.claim = claim;
@@ -305,15 +316,6 @@ TestedClaim test_claim(const std::string& path, const Overrides& overrides, cons
   const frame::Frame frame(results, {[&](const std::string& key) { return targets[key]; }, {}, {}, {}});
   tested.verdict = judge_claim(claim, study.file, frame);
   return tested;
-}
-
-std::string counts_text(const StateCounts& counts) {
-  std::string text;
-  for (std::size_t state = 0; state < kClaimStates; ++state)
-    if (counts[state] > 0)
-      text += fmt::format("{}{} {} of {}", text.empty() ? "" : "; ",
-                          state_name(static_cast<ClaimState>(state)), counts[state], total(counts));
-  return text;
 }
 
 std::string verdict_text(const ClaimVerdict& verdict) {

@@ -24,7 +24,6 @@ std::map<std::string, Json> claim_settings(const ResultPoint& point);
 /// From good to bad. `outside`: on the claimed side, but not in the claimed range.
 enum class ClaimState : std::uint8_t { reproduced, outside, within_noise, reversed, no_value };
 inline constexpr std::size_t kClaimStates = 5;
-std::string state_name(ClaimState state);
 using StateCounts = std::array<std::size_t, kClaimStates>;
 
 /// How an effect over seeds is judged: on which side of 0 it lies.
@@ -98,10 +97,6 @@ bool determines(const std::vector<ClaimInputs>& cells, const std::string& by, co
 std::vector<std::string> varying_inputs(const std::vector<ClaimInputs>& cells,
                                         const std::map<std::string, std::string>& preferred);
 
-/// Which inputs best tell the states of the cells apart.
-std::optional<Dependence> find_dependence(const std::vector<ClaimCell>& cells,
-                                          const std::vector<std::string>& inputs);
-
 struct TestedClaim {
   ClaimVerdict verdict;
   std::size_t points = 0, failed = 0;
@@ -115,8 +110,6 @@ TestedClaim test_claim(const std::string& study, const Overrides& overrides, con
 
 /// "reproduced", "depends on coupling".
 std::string verdict_text(const ClaimVerdict& verdict);
-/// "reproduced 18 of 24, reversed 6 of 24".
-std::string counts_text(const StateCounts& counts);
 
 /// For people and programs.
 std::string claims_text(const std::vector<ClaimVerdict>& verdicts);

@@ -1,4 +1,4 @@
-#include "analysis/questions/trial.hpp"
+#include "analysis/questions/advice.hpp"
 
 #include <fmt/format.h>
 

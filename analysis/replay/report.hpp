@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/replay/resize.hpp"
+#include "analysis/replay/replay.hpp"
 
 namespace simsgd::replay {
 

@@ -1,4 +1,4 @@
-#include "analysis/replay/resize.hpp"
+#include "analysis/replay/replay.hpp"
 
 #include <fmt/format.h>
 

@@ -50,7 +50,7 @@ class Sweep {
         listener_(listener),
         all_(points_to_examine(study)),
         rounds_(study.seed_rule, all_),
-        runner_(study, settings) {}
+        loader_(study) {}
 
   void run() {
     // Everything is looked at before anything is made, so that bad input leaves no file behind.
@@ -120,7 +120,7 @@ class Sweep {
                            report(nullptr, RunStatus::ok);
                          }},
                     {.next = [this] { return next(); },
-                     .work = [this](std::size_t i) { return runner_.run(to_run_[i]); },
+                     .work = [this](std::size_t i) { return run_point(to_run_[i]); },
                      .ended = [this](std::size_t i, const ChildEnd& end) { ended(to_run_[i], end); },
                      .lasting = true});
   }
@@ -151,8 +151,30 @@ class Sweep {
     return {busy_.empty() ? NextTask::Kind::none : NextTask::Kind::later, 0};
   }
 
+  /// In a child; what it answers.
+  std::string run_point(const SweepPoint& point) {
+    const Scenario& scenario = loader_.load(point.point);
+    SimulationOptions options;
+    options.threads = settings_.threads;
+    options.timeline = !settings_.artifacts.empty();
+    const bool drawn = settings_.draws > 1 && is_calibrated(scenario);
+    if (!settings_.run && !drawn && settings_.artifacts.empty() && !settings_.documents) {
+      const Job& job = loader_.job();
+      OrderedJson document = run_job(scenario, job, options, true).document;
+      if (settings_.draws > 1) tell_data_sheets(scenario.resolved, job, false, document);
+      return to_text(ended_run(std::move(document), loader_.completed_text()));
+    }
+    RunOutcome outcome = settings_.run ? settings_.run(scenario, options)
+                                       : run_with_intervals(scenario, loader_.job(), options,
+                                                            {.draws = settings_.draws, .jobs = 1});
+    if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
+    return to_text(ended_run("", std::move(outcome.document), settings_.documents));
+  }
+
   void ended(const SweepPoint& point, const ChildEnd& end) {
-    RunRow run = runner_.run_of(point, end);
+    RunRow run = end.kind == ChildEnd::Kind::answered ? run_from_text(end.text)
+                                                      : failed_run(end, loader_.load(point.point).resolved);
+    run.key = point.key;
     const RunStatus status = run.status;
     rounds_.ended(run);
     // A sink keeps an earlier result where a run fails that was forced.
@@ -211,7 +233,7 @@ class Sweep {
   const SweepListener& listener_;
   std::vector<SweepPoint> all_, to_run_;  // to_run_: in this round
   SeedRounds rounds_;
-  PointRunner runner_;
+  PointLoader loader_;
   std::set<std::size_t> left_;  // positions without a result, needed or not
   std::size_t begun_ = 0;       // runs of earlier rounds
   std::unique_ptr<RunSink> sink_;
@@ -264,32 +286,6 @@ RunRow failed_run(const ChildEnd& end, const Json& scenario) {
   RunContext context = with_machine(build_context());
   context.wall_time_s = end.wall_s;
   run.document = OrderedJson{{"context", to_json(context)}, {"scenario", scenario}}.dump();
-  return run;
-}
-
-std::string PointRunner::run(const SweepPoint& point) {
-  const Scenario& scenario = loader_.load(point.point);
-  SimulationOptions options;
-  options.threads = settings_.threads;
-  options.timeline = !settings_.artifacts.empty();
-  const bool drawn = settings_.draws > 1 && is_calibrated(scenario);
-  if (!settings_.run && !drawn && settings_.artifacts.empty() && !settings_.documents) {
-    const Job& job = loader_.job();
-    OrderedJson document = run_job(scenario, job, options, true).document;
-    if (settings_.draws > 1) tell_data_sheets(scenario.resolved, job, false, document);
-    return to_text(ended_run(std::move(document), loader_.completed_text()));
-  }
-  RunOutcome outcome = settings_.run ? settings_.run(scenario, options)
-                                     : run_with_intervals(scenario, loader_.job(), options,
-                                                          {.draws = settings_.draws, .jobs = 1});
-  if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
-  return to_text(ended_run("", std::move(outcome.document), settings_.documents));
-}
-
-RunRow PointRunner::run_of(const SweepPoint& point, const ChildEnd& end) {
-  RunRow run = end.kind == ChildEnd::Kind::answered ? run_from_text(end.text)
-                                                    : failed_run(end, loader_.load(point.point).resolved);
-  run.key = point.key;
   return run;
 }
 

@@ -83,25 +83,8 @@ double memory_at_once_bytes(const std::vector<PointEstimate>& estimates, int job
 /// in the sink; RunError where the sink cannot be written. That a point fails is not an error of the sweep.
 void run_sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener);
 
-// One point of a sweep in a child: loaded, run, and the answer that it sends back.
-
 /// Of a child that gave no answer; without its key.
 RunRow failed_run(const ChildEnd& end, const Json& scenario);
-
-class PointRunner {
- public:
-  /// Both must outlive it.
-  PointRunner(const Study& study, const SweepSettings& settings) : settings_(settings), loader_(study) {}
-
-  /// In a child: runs the point, and gives what run_of reads.
-  std::string run(const SweepPoint& point);
-  /// What became of it, here.
-  RunRow run_of(const SweepPoint& point, const ChildEnd& end);
-
- private:
-  const SweepSettings& settings_;
-  PointLoader loader_;
-};
 
 // Seeds until certain: how many seeds of a combination of axes (a cell) must run. A function of the results
 // of its lower seeds alone, so that neither --jobs nor shards nor kills change which runs there are.

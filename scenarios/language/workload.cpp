@@ -222,8 +222,20 @@ Layer layer_of(const LayerInfo& info) {
 
 /// The device as a workload describes it where its times were measured on a shipped one, by name; else its
 /// name alone.
-Json shipped_device(const std::string& name) {
-  Device best;
+Json described_device(const std::string& name) {
+  const Device device = shipped_device(name).device;
+  if (device.name.empty())
+    return {{"name", name}, {"peak_flops", 0}, {"efficiency", 0.5}, {"memory_bandwidth", 0}};
+  return {{"name", device.name},
+          {"peak_flops", device.peak_flops},
+          {"efficiency", device.efficiency},
+          {"memory_bandwidth", device.memory_Bps}};
+}
+
+}  // namespace
+
+ShippedDevice shipped_device(const std::string& text) {
+  ShippedDevice best;
   for (const std::string& folder : search_path("devices", "")) {
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
@@ -232,25 +244,18 @@ Json shipped_device(const std::string& name) {
         Json json = parse_json(read_file(file.path().string()), file.path().string());
         json.erase("$schema");
         const auto device = options_of<Device>(json);
-        const std::size_t size = device.name.size(), best_size = best.name.size();
-        if (is_device(name, device.name) &&
-            (size > best_size || (size == best_size && device.name < best.name)))
-          best = device;
+        const std::size_t size = device.name.size(), best_size = best.device.name.size();
+        if (is_device(text, device.name) &&
+            (size > best_size || (size == best_size && device.name < best.device.name)))
+          best = {"devices/" + file.path().filename().string(), device};
       } catch (const std::exception&) {  // no device, in a folder of the user's that is called so
         continue;
       }
     }
-    if (!best.name.empty()) break;
+    if (!best.file.empty()) break;
   }
-  if (best.name.empty())
-    return {{"name", name}, {"peak_flops", 0}, {"efficiency", 0.5}, {"memory_bandwidth", 0}};
-  return {{"name", best.name},
-          {"peak_flops", best.peak_flops},
-          {"efficiency", best.efficiency},
-          {"memory_bandwidth", best.memory_Bps}};
+  return best;
 }
-
-}  // namespace
 
 Json schema::workload() {
   WorkloadSection section;
@@ -264,7 +269,7 @@ void complete_workload(Json& json) {
   if (!json.is_object()) return;
   if (!json.contains("compute_factor") && !json.contains("compute_time")) json["compute_factor"] = 1;
   if (const auto device = json.find("measured_on"); device != json.end() && device->is_string())
-    *device = shipped_device(device->get<std::string>());
+    *device = described_device(device->get<std::string>());
   const bool step_is_given = json.contains("step_time") || json.contains("step_cost");
   if (step_is_given && !json.contains("equal_layers")) json["equal_layers"] = kUsualEqualLayers;
 }

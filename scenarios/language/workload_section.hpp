@@ -250,6 +250,14 @@ struct WorkloadTable {
 /// where it is "self" or something is wrong, which is reported.
 std::optional<WorkloadTable> read_workload(const Reader& reader, const std::string& device);
 
+struct ShippedDevice {
+  std::string file{};  ///< as a `use` names it: "devices/h100.json"
+  Device device{};
+};
+/// The one whose name the text has; the longest name counts ("H100" in "GH100" does not). Without a name
+/// where there is none.
+ShippedDevice shipped_device(const std::string& text);
+
 /// "workload": "self": the layers of the learner's model.
 WorkloadTable workload_of(const Learner& learner);
 

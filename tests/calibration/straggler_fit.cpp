@@ -11,9 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/straggler_families.hpp"
 #include "analysis/calibration/straggler_fit.hpp"
-#include "analysis/calibration/straggler_series.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd::test::calibration_straggler_fit {

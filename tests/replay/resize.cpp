@@ -10,8 +10,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "analysis/replay/replay.hpp"
 #include "analysis/replay/report.hpp"
-#include "analysis/replay/resize.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/quantiles.hpp"
 #include "sim/base/random.hpp"

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "sim/base/errors.hpp"
@@ -60,215 +61,200 @@ std::string place_text(const RecordedPlace& place) {
   return fmt::format("replica {}, stage {}, slice {}", place.replica, place.stage, place.tensor);
 }
 
-RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others) {
-  const std::string_view head = input.head();
-  if (is_kineto_job(head)) return read_kineto_job(input, others);
-  if (!others.empty())
-    throw ConfigError({input.name(), "", "is not a profile of one rank", "",
-                       "Name one file, or Kineto files of all ranks of one job"});
-  if (is_step_rows(head)) return read_step_rows(input);
-  if (head.find("\"schema_version\"") != std::string_view::npos &&
-      head.find("\"ph\"") == std::string_view::npos)
-    throw ConfigError({input.name(), "", "is a run's document, which has no operations of steps", "",
-                       "Name the run's timeline.json, or its steps.csv (run -o DIR --steps)"});
-  if (is_operation_timeline(head)) return read_operation_timeline(input);
-  if (is_operation_table(head)) return read_operation_table(input);
-  throw ConfigError(
-      {input.name(), "", head.empty() ? "is empty" : "is neither a table nor a timeline of operations",
-       printable(std::string(head.substr(0, std::min<std::size_t>(head.find('\n'), 60)))),
-       "Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a Chrome trace with events of a step (docs/replay.md)"});
-}
-
-}  // namespace
-
-void RecordedJob::skip(const std::string& reason, InputError where) {
-  ++ignored[reason];
-  if (skipped.size() < kMostOperationErrors) skipped.push_back(std::move(where));
-}
-
-RecordedJobBuilder::RecordedJobBuilder(std::string file, std::string unit) {
-  job_.file = std::move(file);
-  job_.unit = std::move(unit);
-}
-
-void RecordedJobBuilder::error(std::size_t line, const std::string& problem, const std::string& found,
-                               const std::string& remedy) {
-  if (line_errors_.size() >= kMostOperationErrors) {
-    ++more_errors_;
-    return;
+/// Collects operations and all that is wrong with them.
+class RecordedJobBuilder {
+ public:
+  /// `unit`: what lines are called in errors.
+  RecordedJobBuilder(std::string file, std::string unit) {
+    job_.file = std::move(file);
+    job_.unit = std::move(unit);
   }
-  const std::string place = line == 0 ? "" : fmt::format("{} {} ", job_.unit, line);
-  const InputError made = {job_.file, "", place + problem, printable(found), remedy};
-  line_errors_.emplace(line == 0 ? ~std::size_t{0} : line, made);
-}
 
-void RecordedJobBuilder::add(const Raw& raw) {
-  RecordedOperation made;
-  made.line = static_cast<std::uint32_t>(raw.line);
-  const auto wrong = [&](const char* problem, const std::string& found, const char* remedy) {
-    error(raw.line, problem, found, remedy);
+  /// One operation as a file tells it; NaN and empty texts where it does not.
+  struct Raw {
+    std::size_t line = 0;
+    std::string_view kind;
+    std::size_t thread = 0;  ///< of those that were made here
+    double step = 0, micro_batch = -1, chunk = 0, start_us = 0, duration_us = 0;
   };
-  if (raw.kind.empty()) return wrong("names no operation", "", "Name it: \"forward-compute\"");
-  if (!whole(raw.step, 0)) return wrong("has no step", number_text(raw.step), "Give a whole number from 0");
-  if (!whole(raw.micro_batch, -1) || raw.micro_batch > 2147483647 || !whole(raw.chunk, -1) ||
-      raw.chunk > 2147483647)
-    return wrong("has no readable micro-batch or chunk",
-                 number_text(raw.micro_batch) + ", " + number_text(raw.chunk),
-                 "Give whole numbers, or -1 where it belongs to none");
-  if (!(std::fabs(raw.start_us) <= kLatest_us))
-    return wrong("has no start time", number_text(raw.start_us), "Give microseconds below 2^53");
-  if (raw.duration_us < 0 && raw.duration_us >= -kLatest_us)
-    return job_.skip(kNegative,
-                     {job_.file, "", fmt::format("{} {} ends before it begins", job_.unit, raw.line),
-                      number_text(raw.duration_us), "Give microseconds from 0, below 2^53"});
-  if (!(raw.duration_us >= 0 && raw.duration_us <= kLatest_us))
-    return wrong("has no duration", number_text(raw.duration_us), "Give microseconds from 0, below 2^53");
-  made.kind = index_of(raw.kind, job_.kinds, kinds_);
-  made.worker = static_cast<std::int32_t>(raw.thread);  // until all threads have their names
-  made.step = static_cast<std::int64_t>(raw.step);
-  made.micro_batch = static_cast<std::int32_t>(raw.micro_batch);
-  made.chunk = static_cast<std::int32_t>(raw.chunk);
-  made.start_s = raw.start_us / 1e6;
-  made.end_s = (raw.start_us + raw.duration_us) / 1e6;
-  job_.operations.push_back(made);
-}
-
-std::size_t RecordedJobBuilder::thread(double replica) {
-  threads_.push_back({.replica = replica, .name = ""});
-  return threads_.size() - 1;
-}
-
-void RecordedJobBuilder::name_thread(std::size_t thread, std::string_view name) {
-  threads_[thread].name = name;
-}
-
-// False where its name, or its replica, tells none.
-bool RecordedJobBuilder::place(Thread& thread) {
-  if (thread.worker >= 0) return true;
-  const std::string_view name = thread.name;
-  const std::size_t comma = name.rfind(',');
-  const std::optional<int> stage = index_after(name, "PP");
-  if (!stage || comma == std::string_view::npos || !whole(thread.replica, 0) || thread.replica >= kMostPlaces)
-    return false;
-  thread.lane = index_of(trimmed(name.substr(comma + 1)), job_.lanes, lanes_);
-  const std::tuple<int, int, int> at{*stage, static_cast<int>(thread.replica),
-                                     index_after(name, "TP").value_or(0)};
-  thread.worker = workers_.emplace(at, static_cast<std::int32_t>(workers_.size())).first->second;
-  return true;
-}
-
-// From threads to places, and from the order in which these were met to their own.
-void RecordedJobBuilder::number_workers() {
-  std::vector<std::int32_t> renumbered(workers_.size());
-  for (const auto& [place, met] : workers_) {
-    const auto& [stage, replica, tensor] = place;
-    renumbered[static_cast<std::size_t>(met)] = static_cast<std::int32_t>(job_.workers.size());
-    job_.workers.push_back({replica, stage, tensor});
-    job_.replicas = std::max(job_.replicas, replica + 1);
-    job_.stages = std::max(job_.stages, stage + 1);
-    job_.tensors = std::max(job_.tensors, tensor + 1);
+  void add(const Raw& raw) {
+    RecordedOperation made;
+    made.line = static_cast<std::uint32_t>(raw.line);
+    const auto wrong = [&](const char* problem, const std::string& found, const char* remedy) {
+      error(raw.line, problem, found, remedy);
+    };
+    if (raw.kind.empty()) return wrong("names no operation", "", "Name it: \"forward-compute\"");
+    if (!whole(raw.step, 0)) return wrong("has no step", number_text(raw.step), "Give a whole number from 0");
+    if (!whole(raw.micro_batch, -1) || raw.micro_batch > 2147483647 || !whole(raw.chunk, -1) ||
+        raw.chunk > 2147483647)
+      return wrong("has no readable micro-batch or chunk",
+                   number_text(raw.micro_batch) + ", " + number_text(raw.chunk),
+                   "Give whole numbers, or -1 where it belongs to none");
+    if (!(std::fabs(raw.start_us) <= kLatest_us))
+      return wrong("has no start time", number_text(raw.start_us), "Give microseconds below 2^53");
+    if (raw.duration_us < 0 && raw.duration_us >= -kLatest_us)
+      return job_.skip(kNegative,
+                       {job_.file, "", fmt::format("{} {} ends before it begins", job_.unit, raw.line),
+                        number_text(raw.duration_us), "Give microseconds from 0, below 2^53"});
+    if (!(raw.duration_us >= 0 && raw.duration_us <= kLatest_us))
+      return wrong("has no duration", number_text(raw.duration_us), "Give microseconds from 0, below 2^53");
+    made.kind = index_of(raw.kind, job_.kinds, kinds_);
+    made.worker = static_cast<std::int32_t>(raw.thread);  // until all threads have their names
+    made.step = static_cast<std::int64_t>(raw.step);
+    made.micro_batch = static_cast<std::int32_t>(raw.micro_batch);
+    made.chunk = static_cast<std::int32_t>(raw.chunk);
+    made.start_s = raw.start_us / 1e6;
+    made.end_s = (raw.start_us + raw.duration_us) / 1e6;
+    job_.operations.push_back(made);
   }
-  for (RecordedOperation& each : job_.operations) {
-    const Thread& thread = threads_[static_cast<std::size_t>(each.worker)];
-    each.lane = thread.lane;
-    each.worker = renumbered[static_cast<std::size_t>(thread.worker)];
-  }
-}
 
-void RecordedJobBuilder::check_places() {
-  const double places = static_cast<double>(job_.replicas) * static_cast<double>(job_.stages) *
-                        static_cast<double>(job_.tensors);
-  if (places == static_cast<double>(job_.workers.size())) return;
-  const std::set<RecordedPlace> there(job_.workers.begin(), job_.workers.end());
-  for (int stage = 0; stage < job_.stages; ++stage)
-    for (int replica = 0; replica < job_.replicas; ++replica)
-      for (int tensor = 0; tensor < job_.tensors; ++tensor) {
-        const RecordedPlace place{replica, stage, tensor};
-        if (there.count(place) > 0) continue;
-        errors_.push_back(
-            {job_.file, "", "lacks the operations of a worker", place_text(place),
-             fmt::format(
-                 "Give all {:.0f} workers of the {} x {} x {} replicas, stages and slices that it names, each with its operations",
-                 places, job_.replicas, job_.stages, job_.tensors)});
-        if (errors_.size() >= kMostOperationErrors) return;
-      }
-}
-
-// A pass of a micro-batch is there once in a step; where it is not, a worker did the step again, say after a
-// failure, and what belongs to which is not told.
-void RecordedJobBuilder::skip_steps_done_twice() {
-  std::set<std::int64_t> twice;
-  using Pass = std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
-  std::map<Pass, std::uint32_t> passes;  // of one worker's step, and their lines
-  const RecordedOperation* last = nullptr;
-  for (const RecordedOperation& each : job_.operations) {
-    const std::string& kind = job_.kinds[static_cast<std::size_t>(each.kind)];
-    if (kind != kForwardPass && kind != kBackwardPass) continue;
-    if (last == nullptr || last->step != each.step || last->worker != each.worker) passes.clear();
-    last = &each;
-    const auto [first, fresh] = passes.try_emplace(
-        {each.step, each.worker, each.kind, each.micro_batch, std::max(each.chunk, 0)}, each.line);
-    if (fresh || !twice.insert(each.step).second) continue;
-    job_.skip(kTwice,
-              {job_.file, "",
-               fmt::format("{} {} is the same operation as {} {}", job_.unit,
-                           std::max(each.line, first->second), job_.unit, std::min(each.line, first->second)),
-               fmt::format("{} of micro-batch {}, chunk {}, in step {} of {}", kind, each.micro_batch,
-                           std::max(each.chunk, 0), each.step,
-                           place_text(job_.workers[static_cast<std::size_t>(each.worker)])),
-               "Give each once in a step"});
+  /// A thread of a replica. `name`: "PP0, TP0, compute", or "PP rank 0, TP rank 0, compute"; it may come
+  /// later than the operations.
+  std::size_t thread(double replica) {
+    threads_.push_back({.replica = replica, .name = ""});
+    return threads_.size() - 1;
   }
-  std::erase_if(job_.operations, [&](const RecordedOperation& each) { return twice.count(each.step) > 0; });
-}
+  void name_thread(std::size_t thread, std::string_view name) { threads_[thread].name = name; }
 
-RecordedJob RecordedJobBuilder::finish() {
-  if (line_errors_.empty() && job_.operations.empty() && !job_.skipped.empty())
-    throw ConfigError(std::move(job_.skipped));
-  if (line_errors_.empty() && job_.operations.empty())
-    error(0, "has no operation", "", "Name a table or a timeline of a job's operations");
-  for (const RecordedOperation& each : job_.operations) {
-    Thread& thread = threads_[static_cast<std::size_t>(each.worker)];
-    if (place(thread)) continue;
-    if (!whole(thread.replica, 0) || thread.replica >= kMostPlaces)
-      error(each.line, "has no data-parallel rank", number_text(thread.replica),
-            "Give a whole number from 0");
-    else
-      error(each.line, "has no thread that names stage and lane", thread.name,
-            "Write it as \"PP0, TP0, compute\"");
+  void error(std::size_t line, const std::string& problem, const std::string& found,
+             const std::string& remedy) {
+    if (line_errors_.size() >= kMostOperationErrors) {
+      ++more_errors_;
+      return;
+    }
+    const std::string place = line == 0 ? "" : fmt::format("{} {} ", job_.unit, line);
+    const InputError made = {job_.file, "", place + problem, printable(found), remedy};
+    line_errors_.emplace(line == 0 ? ~std::size_t{0} : line, made);
   }
-  for (auto& [line, error] : line_errors_) errors_.push_back(std::move(error));
-  if (errors_.empty()) {
-    number_workers();
-    check_places();
-  }
-  if (more_errors_ > 0)
-    errors_.push_back(
-        {job_.file, "", fmt::format("has {} more errors of this kind", more_errors_), "", "Correct it"});
-  if (!errors_.empty()) throw ConfigError(std::move(errors_));
-  sort_operations(job_);
-  skip_steps_done_twice();
-  if (job_.operations.empty()) throw ConfigError(std::move(job_.skipped));
-  return std::move(job_);
-}
 
-void sort_operations(RecordedJob& job) {
-  const auto order = [](const RecordedOperation& o) {
-    return std::tuple(o.step, o.worker, o.lane, o.start_s, o.end_s, o.line);
+  RecordedJob& job() { return job_; }
+
+  /// Throws ConfigError: all that was wrong, no operation, a worker without any.
+  RecordedJob finish() {
+    if (line_errors_.empty() && job_.operations.empty() && !job_.skipped.empty())
+      throw ConfigError(std::move(job_.skipped));
+    if (line_errors_.empty() && job_.operations.empty())
+      error(0, "has no operation", "", "Name a table or a timeline of a job's operations");
+    for (const RecordedOperation& each : job_.operations) {
+      Thread& thread = threads_[static_cast<std::size_t>(each.worker)];
+      if (place(thread)) continue;
+      if (!whole(thread.replica, 0) || thread.replica >= kMostPlaces)
+        error(each.line, "has no data-parallel rank", number_text(thread.replica),
+              "Give a whole number from 0");
+      else
+        error(each.line, "has no thread that names stage and lane", thread.name,
+              "Write it as \"PP0, TP0, compute\"");
+    }
+    for (auto& [line, error] : line_errors_) errors_.push_back(std::move(error));
+    if (errors_.empty()) {
+      number_workers();
+      check_places();
+    }
+    if (more_errors_ > 0)
+      errors_.push_back(
+          {job_.file, "", fmt::format("has {} more errors of this kind", more_errors_), "", "Correct it"});
+    if (!errors_.empty()) throw ConfigError(std::move(errors_));
+    sort_operations(job_);
+    skip_steps_done_twice();
+    if (job_.operations.empty()) throw ConfigError(std::move(job_.skipped));
+    return std::move(job_);
+  }
+
+ private:
+  struct Thread {
+    double replica = 0;
+    std::string name;
+    std::int32_t worker = -1, lane = -1;  // -1: not looked at yet, or without a place
   };
-  std::ranges::sort(job.operations, [&order](const auto& a, const auto& b) { return order(a) < order(b); });
-}
 
-RecordedJob read_recorded_job(const std::string& path) { return read_recorded_job(std::vector{path}); }
+  // False where its name, or its replica, tells none.
+  bool place(Thread& thread) {
+    if (thread.worker >= 0) return true;
+    const std::string_view name = thread.name;
+    const std::size_t comma = name.rfind(',');
+    const std::optional<int> stage = index_after(name, "PP");
+    if (!stage || comma == std::string_view::npos || !whole(thread.replica, 0) ||
+        thread.replica >= kMostPlaces)
+      return false;
+    thread.lane = index_of(trimmed(name.substr(comma + 1)), job_.lanes, lanes_);
+    const std::tuple<int, int, int> at{*stage, static_cast<int>(thread.replica),
+                                       index_after(name, "TP").value_or(0)};
+    thread.worker = workers_.emplace(at, static_cast<std::int32_t>(workers_.size())).first->second;
+    return true;
+  }
 
-RecordedJob read_recorded_job(const std::vector<std::string>& paths) {
-  Input input(paths.front());
-  return recorded_job_of(input, {paths.begin() + 1, paths.end()});
-}
+  // From threads to places, and from the order in which these were met to their own.
+  void number_workers() {
+    std::vector<std::int32_t> renumbered(workers_.size());
+    for (const auto& [place, met] : workers_) {
+      const auto& [stage, replica, tensor] = place;
+      renumbered[static_cast<std::size_t>(met)] = static_cast<std::int32_t>(job_.workers.size());
+      job_.workers.push_back({replica, stage, tensor});
+      job_.replicas = std::max(job_.replicas, replica + 1);
+      job_.stages = std::max(job_.stages, stage + 1);
+      job_.tensors = std::max(job_.tensors, tensor + 1);
+    }
+    for (RecordedOperation& each : job_.operations) {
+      const Thread& thread = threads_[static_cast<std::size_t>(each.worker)];
+      each.lane = thread.lane;
+      each.worker = renumbered[static_cast<std::size_t>(thread.worker)];
+    }
+  }
 
-RecordedJob read_recorded_job(const std::string& name, const std::string& text) {
-  Input input(name, text);
-  return recorded_job_of(input, {});
-}
+  void check_places() {
+    const double places = static_cast<double>(job_.replicas) * static_cast<double>(job_.stages) *
+                          static_cast<double>(job_.tensors);
+    if (places == static_cast<double>(job_.workers.size())) return;
+    const std::set<RecordedPlace> there(job_.workers.begin(), job_.workers.end());
+    for (int stage = 0; stage < job_.stages; ++stage)
+      for (int replica = 0; replica < job_.replicas; ++replica)
+        for (int tensor = 0; tensor < job_.tensors; ++tensor) {
+          const RecordedPlace place{replica, stage, tensor};
+          if (there.count(place) > 0) continue;
+          errors_.push_back(
+              {job_.file, "", "lacks the operations of a worker", place_text(place),
+               fmt::format(
+                   "Give all {:.0f} workers of the {} x {} x {} replicas, stages and slices that it names, each with its operations",
+                   places, job_.replicas, job_.stages, job_.tensors)});
+          if (errors_.size() >= kMostOperationErrors) return;
+        }
+  }
+
+  // A pass of a micro-batch is there once in a step; where it is not, a worker did the step again, say after
+  // a failure, and what belongs to which is not told.
+  void skip_steps_done_twice() {
+    std::set<std::int64_t> twice;
+    using Pass = std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+    std::map<Pass, std::uint32_t> passes;  // of one worker's step, and their lines
+    const RecordedOperation* last = nullptr;
+    for (const RecordedOperation& each : job_.operations) {
+      const std::string& kind = job_.kinds[static_cast<std::size_t>(each.kind)];
+      if (kind != kForwardPass && kind != kBackwardPass) continue;
+      if (last == nullptr || last->step != each.step || last->worker != each.worker) passes.clear();
+      last = &each;
+      const auto [first, fresh] = passes.try_emplace(
+          {each.step, each.worker, each.kind, each.micro_batch, std::max(each.chunk, 0)}, each.line);
+      if (fresh || !twice.insert(each.step).second) continue;
+      job_.skip(kTwice, {job_.file, "",
+                         fmt::format("{} {} is the same operation as {} {}", job_.unit,
+                                     std::max(each.line, first->second), job_.unit,
+                                     std::min(each.line, first->second)),
+                         fmt::format("{} of micro-batch {}, chunk {}, in step {} of {}", kind,
+                                     each.micro_batch, std::max(each.chunk, 0), each.step,
+                                     place_text(job_.workers[static_cast<std::size_t>(each.worker)])),
+                         "Give each once in a step"});
+    }
+    std::erase_if(job_.operations, [&](const RecordedOperation& each) { return twice.count(each.step) > 0; });
+  }
+
+  RecordedJob job_;
+  std::vector<InputError> errors_;
+  std::multimap<std::size_t, InputError> line_errors_;  // by line; then the others
+  std::size_t more_errors_ = 0;
+  std::map<std::string, std::int32_t, std::less<>> kinds_, lanes_;
+  std::vector<Thread> threads_;
+  std::map<std::tuple<int, int, int>, std::int32_t> workers_;  // by stage, replica, slice
+};
 
 // operation_table: a job's operations as CSV, a row each, with the columns that ByteDance's published tables
 // have: pid_dp, thread, op, step, mb_id, ts_us, dur_us; model_chunk where a stage has several.
@@ -277,8 +263,6 @@ RecordedJob read_recorded_job(const std::string& name, const std::string& text) 
 // micro-batch and model chunk. A list of events, or an object with one called traceEvents. Read event by
 // event.
 //   https://github.com/ByteDance-Seed/StragglerAnalysis (Lin et al., OSDI 2025, arXiv:2505.05713)
-
-namespace {
 
 constexpr const char* kOperationColumns[] = {"pid_dp", "thread", "op",     "step",
                                              "mb_id",  "ts_us",  "dur_us", "model_chunk"};
@@ -323,8 +307,6 @@ class OperationEvents final : public TraceSink {
   std::map<std::pair<double, double>, std::size_t> threads_;  // by pid and tid
   std::size_t count_ = 0;
 };
-
-}  // namespace
 
 bool is_operation_table(std::string_view head) {
   const std::string_view line = head.substr(0, head.find('\n'));
@@ -402,6 +384,51 @@ RecordedJob read_operation_timeline(Input& input) {
     throw ConfigError({input.name(), "", "has no list of events", "", "Give it as \"traceEvents\""});
   for (const auto& [what, count] : file.report.ignored) builder.job().ignored[what] += count;
   return builder.finish();
+}
+
+RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others) {
+  const std::string_view head = input.head();
+  if (is_kineto_job(head)) return read_kineto_job(input, others);
+  if (!others.empty())
+    throw ConfigError({input.name(), "", "is not a profile of one rank", "",
+                       "Name one file, or Kineto files of all ranks of one job"});
+  if (is_step_rows(head)) return read_step_rows(input);
+  if (head.find("\"schema_version\"") != std::string_view::npos &&
+      head.find("\"ph\"") == std::string_view::npos)
+    throw ConfigError({input.name(), "", "is a run's document, which has no operations of steps", "",
+                       "Name the run's timeline.json, or its steps.csv (run -o DIR --steps)"});
+  if (is_operation_timeline(head)) return read_operation_timeline(input);
+  if (is_operation_table(head)) return read_operation_table(input);
+  throw ConfigError(
+      {input.name(), "", head.empty() ? "is empty" : "is neither a table nor a timeline of operations",
+       printable(std::string(head.substr(0, std::min<std::size_t>(head.find('\n'), 60)))),
+       "Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a Chrome trace with events of a step (docs/replay.md)"});
+}
+
+}  // namespace
+
+void RecordedJob::skip(const std::string& reason, InputError where) {
+  ++ignored[reason];
+  if (skipped.size() < kMostOperationErrors) skipped.push_back(std::move(where));
+}
+
+void sort_operations(RecordedJob& job) {
+  const auto order = [](const RecordedOperation& o) {
+    return std::tuple(o.step, o.worker, o.lane, o.start_s, o.end_s, o.line);
+  };
+  std::ranges::sort(job.operations, [&order](const auto& a, const auto& b) { return order(a) < order(b); });
+}
+
+RecordedJob read_recorded_job(const std::string& path) { return read_recorded_job(std::vector{path}); }
+
+RecordedJob read_recorded_job(const std::vector<std::string>& paths) {
+  Input input(paths.front());
+  return recorded_job_of(input, {paths.begin() + 1, paths.end()});
+}
+
+RecordedJob read_recorded_job(const std::string& name, const std::string& text) {
+  Input input(name, text);
+  return recorded_job_of(input, {});
 }
 
 }  // namespace simsgd

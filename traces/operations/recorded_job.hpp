@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "sim/base/errors.hpp"
@@ -50,51 +49,6 @@ struct RecordedJob {
   void skip(const std::string& reason, InputError where);
 };
 
-/// Collects operations and all that is wrong with them.
-class RecordedJobBuilder {
- public:
-  /// `unit`: what lines are called in errors.
-  RecordedJobBuilder(std::string file, std::string unit);
-
-  /// One operation as a file tells it; NaN and empty texts where it does not.
-  struct Raw {
-    std::size_t line = 0;
-    std::string_view kind;
-    std::size_t thread = 0;  ///< of those that were made here
-    double step = 0, micro_batch = -1, chunk = 0, start_us = 0, duration_us = 0;
-  };
-  void add(const Raw& raw);
-  /// A thread of a replica. `name`: "PP0, TP0, compute", or "PP rank 0, TP rank 0, compute"; it may come
-  /// later than the operations.
-  std::size_t thread(double replica);
-  void name_thread(std::size_t thread, std::string_view name);
-  void error(std::size_t line, const std::string& problem, const std::string& found,
-             const std::string& remedy);
-  RecordedJob& job() { return job_; }
-  /// Throws ConfigError: all that was wrong, no operation, a worker without any.
-  RecordedJob finish();
-
- private:
-  struct Thread {
-    double replica = 0;
-    std::string name;
-    std::int32_t worker = -1, lane = -1;  // -1: not looked at yet, or without a place
-  };
-
-  bool place(Thread& thread);
-  void number_workers();
-  void check_places();
-  void skip_steps_done_twice();
-
-  RecordedJob job_;
-  std::vector<InputError> errors_;
-  std::multimap<std::size_t, InputError> line_errors_;  // by line; then the others
-  std::size_t more_errors_ = 0;
-  std::map<std::string, std::int32_t, std::less<>> kinds_, lanes_;
-  std::vector<Thread> threads_;
-  std::map<std::tuple<int, int, int>, std::int32_t> workers_;  // by stage, replica, slice
-};
-
 /// A file, plain or gzip, "-" for standard input: its format is told by its content. Throws ConfigError with
 /// all that is wrong with it.
 RecordedJob read_recorded_job(const std::string& path);
@@ -103,10 +57,6 @@ RecordedJob read_recorded_job(const std::vector<std::string>& paths);
 /// The same of a text, which errors call `name`.
 RecordedJob read_recorded_job(const std::string& name, const std::string& text);
 
-bool is_operation_table(std::string_view head);
-RecordedJob read_operation_table(Input& input);
-bool is_operation_timeline(std::string_view head);
-RecordedJob read_operation_timeline(Input& input);
 bool is_step_rows(std::string_view head);
 RecordedJob read_step_rows(Input& input);
 bool is_kineto_job(std::string_view head);

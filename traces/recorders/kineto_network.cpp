@@ -12,7 +12,7 @@
 #include "sim/base/quantiles.hpp"
 #include "traces/imported_file.hpp"
 #include "traces/names.hpp"
-#include "traces/recorders/kineto_recording.hpp"
+#include "traces/recorders/kineto.hpp"
 
 namespace simsgd::kineto {
 

@@ -1,6 +1,6 @@
 // Tells of a Kineto trace which kernels belong to which step, for how long they ran, and which operators are
 // layers.
-#include "traces/recorders/kineto_recording.hpp"
+#include "traces/recorders/kineto.hpp"
 
 #include <algorithm>
 #include <functional>
