@@ -31,17 +31,25 @@ ScenarioRun time_scenario(benchmark::State& state, const std::string& file, cons
 }
 
 ScenarioRun time_scenario_beside(benchmark::State& state, const std::string& file, const Overrides& overrides,
-                                 const std::function<double(const Job&)>& bare_s) {
+                                 const std::function<double(const Job&)>& bare_s,
+                                 const std::optional<Overrides>& compared) {
+  const auto simulated_end_s = [&](const Overrides& with) {
+    const RunOutcome outcome = run_scenario(load_scenario(file, with), {});
+    benchmark::DoNotOptimize(outcome.document.dump().size());
+    return outcome.document.at("metrics").at("simulated_time_s").get<double>();
+  };
   const ChildRun run = run_in_child([&] {
     const Stopwatch watch;
-    const RunOutcome outcome = run_scenario(load_scenario(file, overrides), {});
-    benchmark::DoNotOptimize(outcome.document.dump().size());
+    double simulated_s = simulated_end_s(overrides);
     const Elapsed whole = watch.elapsed();
-    const double simulated_s = outcome.document.at("metrics").at("simulated_time_s").get<double>();
     const Job job = make_job(load_scenario(file, overrides));
     const Stopwatch bare_watch;
-    const double expected_s = bare_s(job);
+    double expected_s = bare_s(job);
     const Elapsed bare = bare_watch.elapsed();
+    if (compared) {
+      simulated_s = simulated_end_s(*compared);
+      expected_s = bare_s(make_job(load_scenario(file, *compared)));
+    }
     if (!(std::fabs(simulated_s - expected_s) <= 1e-9 * expected_s))
       throw std::runtime_error(
           fmt::format("the run ends at {} s, and at {} s by the bare program", simulated_s, expected_s));

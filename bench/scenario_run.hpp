@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,11 @@ struct ScenarioRun {
 ScenarioRun time_scenario(benchmark::State& state, const std::string& file, const Overrides& overrides = {},
                           int threads = 1);
 
-/// The same, and a bare program that tells when the job's last worker ends: to 1e-9 as the run does.
+/// The same, and a bare program that tells when the job's last worker ends: to 1e-9 as the run does, or as
+/// one of `compared` does where that is another one.
 ScenarioRun time_scenario_beside(benchmark::State& state, const std::string& file, const Overrides& overrides,
-                                 const std::function<double(const Job&)>& bare_s);
+                                 const std::function<double(const Job&)>& bare_s,
+                                 const std::optional<Overrides>& compared = {});
 
 // A function in a forked child, whose memory is that of one run.
 

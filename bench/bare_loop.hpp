@@ -1,0 +1,80 @@
+// What the bare programs of messages that meet have in common: a heap of events, and links whose bandwidth
+// the messages on them share max-min fairly, written for this alone. All messages have the same bytes, so
+// those of one path end in the order in which they began.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <queue>
+#include <vector>
+
+#include "sim/cluster/network.hpp"
+
+namespace simsgd::bench {
+
+/// What happens: kind and numbers are the program's own.
+struct BareEvent {
+  double time_s = 0;
+  std::uint32_t kind = 0, a = 0, b = 0;
+  bool operator>(const BareEvent& other) const { return time_s > other.time_s; }
+};
+
+class BareLoop {
+ public:
+  BareLoop(const Network& network, double bytes);
+
+  /// Number of the path from GPU to GPU; and the sum of its latencies.
+  std::uint32_t path(int from, int to);
+  double latency_s(std::uint32_t path) const { return paths_[path].latency_s; }
+
+  double now_s() const { return now_s_; }
+  void at(const BareEvent& event) { events_.push(event); }
+  /// A message: flows after `alpha_s`, and `end` happens when the last byte has come.
+  void send(std::uint32_t path, double alpha_s, BareEvent end);
+  /// The next event; false: none is left.
+  bool next(BareEvent& event);
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff, kFlows = 0xfffffffe, kEnds = 0xfffffffd;
+  struct Message {
+    BareEvent end;
+    std::uint32_t path = 0, next = kNone;  // on the same path
+    double until = 0;                      // its end in bytes that each message of the path has had
+  };
+  struct Path {
+    std::vector<std::uint32_t> links;
+    double latency_s = 0;
+    std::uint32_t first = kNone, last = kNone;  // messages
+    double flows = 0, had = 0, rate_Bps = 0, since_s = 0;
+    std::uint32_t version = 0;  // of the end on the heap: others are none
+    std::uint32_t solved = 0;
+    bool changed = false;
+  };
+  struct Link {
+    double bandwidth_Bps = 0, left_Bps = 0, open = 0;
+    std::vector<std::uint32_t> paths{};  // with messages
+    std::uint32_t solved = 0;
+  };
+  void begin(std::uint32_t message);
+  BareEvent end(std::uint32_t path);
+  void advance(Path& path) const;
+  void put_end(std::uint32_t path);
+  void changes(std::uint32_t path);
+  void solve();
+  void collect(std::uint32_t link);
+  void fix(std::uint32_t path, double rate_Bps);
+
+  const Network& network_;
+  double bytes_, now_s_ = 0;
+  std::priority_queue<BareEvent, std::vector<BareEvent>, std::greater<>> events_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> free_;
+  std::vector<Path> paths_;
+  std::map<std::vector<LinkId>, std::uint32_t> numbers_;
+  std::vector<Link> links_;
+  std::vector<std::uint32_t> changed_, together_;  // links
+  std::uint32_t solution_ = 0;
+};
+
+}  // namespace simsgd::bench
