@@ -30,29 +30,31 @@ void write_platform(const TemporaryFolder& folder, int hosts) {
 }
 
 std::string command(const TemporaryFolder& folder, const SmpiRun& run) {
+  std::string calls;
+  for (const SmpiCall& call : run.calls) calls += fmt::format(" {} {}", call.count, call.skew_us);
   return fmt::format(
-      "cd {0} && {1} -np {2} -platform platform.xml -hostfile hosts --cfg=network/model:CM02 --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=smpi/allreduce:{3} {4} {5} {6} 2>errors",
-      folder.path(""), SIMSGD_SMPIRUN, run.ranks, run.algorithm, SIMSGD_SMPI_PROGRAM, run.count, run.skew_us);
+      "cd {0} && {1} -np {2} -platform platform.xml -hostfile hosts --cfg=network/model:CM02 --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=smpi/allreduce:{3} {4}{5} 2>errors",
+      folder.path(""), SIMSGD_SMPIRUN, run.ranks, run.algorithm, SIMSGD_SMPI_PROGRAM, calls);
 }
 
 }  // namespace
 
-SmpiTimes smpi_all_reduce(const SmpiRun& run) {
+std::vector<SmpiTimes> smpi_times(const SmpiRun& run) {
   const TemporaryFolder folder;
   write_platform(folder, run.ranks);
   const std::string line = command(folder, run);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(line.c_str(), "r"), pclose);
   if (!pipe) throw std::runtime_error("smpirun cannot be started");
-  SmpiTimes times;
-  times.begins.assign(static_cast<std::size_t>(run.ranks), -1);
-  times.ends = times.begins;
-  int rank = 0, told = 0;
+  const std::vector<double> none(static_cast<std::size_t>(run.ranks), -1);
+  std::vector<SmpiTimes> times(run.calls.size(), {none, none});
+  std::size_t call = 0, told = 0;
+  int rank = 0;
   double begin = 0, end = 0;
-  for (; std::fscanf(pipe.get(), "%d %lf %lf", &rank, &begin, &end) == 3; ++told) {
-    times.begins.at(static_cast<std::size_t>(rank)) = begin;
-    times.ends.at(static_cast<std::size_t>(rank)) = end;
+  for (; std::fscanf(pipe.get(), "%zu %d %lf %lf", &call, &rank, &begin, &end) == 4; ++told) {
+    times.at(call).begins.at(static_cast<std::size_t>(rank)) = begin;
+    times.at(call).ends.at(static_cast<std::size_t>(rank)) = end;
   }
-  if (told != run.ranks)
+  if (told != times.size() * none.size())
     throw std::runtime_error("smpirun failed: " + line + "\n" + contents(folder.path("errors")));
   return times;
 }

@@ -1,4 +1,4 @@
-// Runs an all-reduce in SMPI (smpirun, from libsimgrid-dev), with the settings that make a lone message take
+// Runs all-reduces in SMPI (smpirun, from libsimgrid-dev), with the settings that make a lone message take
 // alpha + m beta.
 #pragma once
 
@@ -10,11 +10,14 @@ namespace simsgd::test {
 /// A message of m bytes takes m + 16 of them in SMPI.
 inline constexpr double kEnvelopeBytes = 16;
 
+struct SmpiCall {
+  int count = 0;    ///< floats; a multiple of the ranks
+  int skew_us = 0;  ///< ranks begin up to this late
+};
 struct SmpiRun {
   int ranks = 2;
   std::string algorithm;  ///< lr, rdb or rab: ring, recursive doubling, Rabenseifner
-  int count = 0;          ///< floats; a multiple of `ranks`
-  int skew_us = 0;        ///< ranks begin up to this late
+  std::vector<SmpiCall> calls{};
 };
 
 /// Begin and end of the operation at each rank, seconds.
@@ -22,7 +25,8 @@ struct SmpiTimes {
   std::vector<double> begins, ends;
 };
 
-/// On ports of 25 GB/s, 5 us from port to port. Throws std::runtime_error with what smpirun says if it fails.
-SmpiTimes smpi_all_reduce(const SmpiRun& run);
+/// One call after another, on ports of 25 GB/s, 5 us from port to port. Throws std::runtime_error with what
+/// smpirun says if it fails.
+std::vector<SmpiTimes> smpi_times(const SmpiRun& run);
 
 }  // namespace simsgd::test
