@@ -1,4 +1,4 @@
-#include "analysis/calibration/fit.hpp"
+#include "analysis/calibration/predictor.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/calibration/spec.hpp"
+#include "analysis/calibration/selection.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
