@@ -224,7 +224,8 @@ class LateSteps final : public Observer {
         std::find_if(last_.begin(), last_.end(), [&](const Step& step) { return step.end_s > over_s; });
     if (first == last_.end()) return ledger_.record();
     WorkerRecord record = first->before;
-    if (record.steps == 0) record.activity_s.fill(0);  // none completed: what came before the first was no step's
+    if (record.steps == 0)
+      record.activity_s.fill(0);  // none completed: what came before the first was no step's
     const WorkerRecord& whole = ledger_.record();
     record.staleness_sum = whole.staleness_sum;
     record.staleness_max = whole.staleness_max;
