@@ -7,7 +7,7 @@
 //   --set /pointer=VALUE   options of the command line
 //   --seed NUMBER
 //   or LINE                starts another scenario, of which the same is said
-// "..." at an error's end stands for any text. Where there is no error, the block says so, or what follows:
+// "..." at the end of an error stands for any text. A block without errors says so, or what follows from it:
 //   is right
 //   note ABOUT: TEXT       of the job; "no notes": no others than the small scenario has
 //   becomes /pointer = JSON  in the resolved scenario, and "becomes without /pointer"
