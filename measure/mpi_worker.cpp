@@ -156,6 +156,8 @@ void MpiWorker::start_clock() {
 void MpiWorker::train() {
   try {
     job_.algorithm->run(*this);
+    clock_.book(Activity::host);
+    ledger_.of(rank()).end_run(clock_.booked_s());
   } catch (const MpiProgress::RunIsOver&) {
     clock_.book(Activity::host);
     ledger_.of(rank()).cut(end_.over_s().value_or(clock_.booked_s()));

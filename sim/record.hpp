@@ -47,7 +47,7 @@ struct Histogram {
 /// Totals of one worker over the whole run, seconds.
 struct WorkerTotals {
   std::uint64_t steps = 0;
-  double end_s = 0;  ///< when its last step ended
+  double end_s = 0;  ///< when its method returned: its last step, and what that one left under way
   std::array<double, kActivities> activity_s{};
   std::array<double, kTraffics> exposed_s{};  ///< splits activity_s[communication]
   std::array<double, kTraffics>

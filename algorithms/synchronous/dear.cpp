@@ -6,8 +6,8 @@
 //   x <- x - eta U(1/P sum_j g_j(x)), as in allreduce_sgd
 // Zhang, Shi, Chu, Li, "DeAR: Accelerating Distributed Deep Learning with Fine-Grained All-Reduce
 // Pipelining", ICDCS 2023, arXiv:2302.12445; its search for the size of buckets is left out. What is
-// evaluated after step k is the model before that step's update, which the next forward pass completes: after
-// N steps the model is that of allreduce_sgd after N - 1. Values: all shards travel with the last bucket's
+// evaluated after step k is the model before that step's update, which the next forward pass completes (the
+// last step's, the run's end: its gathers are waited for). Values: all shards travel with the last bucket's
 // operations, and are updated together. Bytes per worker and step: 2 (P-1)/P m. After a crash a worker
 // computes again what it lost; the others wait.
 #include <algorithm>
@@ -105,6 +105,7 @@ class Dear final : public LockstepAlgorithm {
       for (const Handle<Tensor>& each : scattered) worker.wait(each);
       update.begin(scattered);
     }
+    update.need(0);  // the last step's
   }
 
  private:

@@ -203,6 +203,7 @@ void LockstepRun::go_on(std::size_t rank) {
         return;
     }
   } while (!state.over && next_step(rank));
+  ledger_of(rank).end_run(clocks_[rank]->local());
 }
 
 // As SimClock::settle. False: others come first, and then the rank comes back.

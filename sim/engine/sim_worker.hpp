@@ -70,6 +70,7 @@ class SimWorker final : public Worker {
   std::optional<Crashes::Totals> crash_totals(double over_s);
   void ended() {
     clock_.begin_held();
+    world_.ledgers.of(rank()).end_run(clock_.local());
     runs_ = false;
   }
   bool runs() const { return runs_; }  ///< false once its algorithm has returned

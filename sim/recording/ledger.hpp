@@ -38,6 +38,8 @@ class Ledger {
   void begin_step(double now_s);
   /// Ends the step and returns its duration.
   double end_step(double now_s);
+  /// The worker's method returned: what it waited for after its last step is part of the run.
+  void end_run(double now_s) { record_.end_s = now_s; }
   /// The run was over at `end_s`: a step that has begun and not ended does not count, and what completed ones
   /// have on its way only until then. Ages that were noted count: what others used of this worker meanwhile
   /// is theirs.

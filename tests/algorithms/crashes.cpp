@@ -32,7 +32,6 @@ class UsedGradients final : public Observer {
 };
 
 struct Crashed {
-  std::string method;
   RunRecord record;
   std::vector<std::vector<std::uint64_t>> used;
   std::vector<double> samples;
@@ -54,7 +53,6 @@ Crashed run(Json scenario, bool crash, int threads = 1) {
   const Job job = job_of(scenario);
   UsedGradients used(job.workers());
   Crashed result;
-  result.method = scenario["algorithm"]["name"];
   result.needs_others = job.algorithm->needs_others();
   result.record = simulate_job(job, threads, {&used});
   result.used = used.steps;
@@ -80,8 +78,7 @@ TEST_CASE(
         const WorkerRecord& worker = once.record.workers[rank];
         steps += static_cast<double>(worker.steps);
         const double booked_s = std::accumulate(worker.activity_s.begin(), worker.activity_s.end(), 0.0);
-        // ByteScheduler waits for its messages after the last step, too.
-        if (once.method != "bytescheduler") CHECK(booked_s == doctest::Approx(worker.end_s).epsilon(1e-12));
+        CHECK(booked_s == doctest::Approx(worker.end_s).epsilon(1e-12));
         if (once.needs_others) CHECK(worker.steps == 8);
         CHECK(std::is_sorted(once.used[rank].begin(), once.used[rank].end()));
       }
