@@ -169,13 +169,14 @@ bool Executor::run_one(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     node->done = true;
     node->finish();
-    for (const std::weak_ptr<Node>& dependent : node->dependents) {
-      if (NodePtr waiting = dependent.lock()) {
-        --waiting->missing;
-        enqueue_if_ready(waiting);
+    // What waited for this comes next, while this is in a cache; in its order.
+    for (; !node->dependents.empty(); node->dependents.pop_back()) {
+      if (NodePtr waiting = node->dependents.back().lock()) {
+        if (--waiting->missing > 0 || waiting->queued) continue;
+        waiting->queued = true;
+        queue_.push_front(std::move(waiting));
       }
     }
-    node->dependents.clear();
   } else {
     node->abandoned = true;
     node->finish();
@@ -207,9 +208,8 @@ void Executor::work() {
 
 namespace {
 
-template <bool first>
 void add_term(float weight, const float* term, std::size_t count, float* sum) {
-  for (std::size_t i = 0; i < count; ++i) sum[i] = first ? weight * term[i] : sum[i] + weight * term[i];
+  for (std::size_t i = 0; i < count; ++i) sum[i] += weight * term[i];
 }
 
 // In their order, as one by one; but the sum comes from the cache and goes there once for all four.
@@ -227,42 +227,71 @@ void add_four(const std::array<float, 4>& weights, const std::array<const float*
   }
 }
 
+void multiply(float factor, std::size_t count, float* numbers) {
+  if (factor == 1) return;
+  for (std::size_t i = 0; i < count; ++i) numbers[i] *= factor;
+}
+
+/// Of `size` entries of each input, from its own place on.
+struct Combination {
+  std::vector<float> weights;
+  std::vector<std::size_t> from;
+  std::optional<std::size_t> size;  // none: all of the first one
+  float scale = 1;
+
+  void operator()(TensorData& out, std::span<const TensorData* const> in) const {
+    const std::size_t all = size.value_or(in[0]->values.size());
+    const auto term = [&](std::size_t t) { return in[t]->values.data() + from[t]; };
+    for (std::size_t t = 0; t < in.size(); ++t)
+      CHECK(from[t] + all <= in[t]->values.size(), "a range beyond the end of its tensors");
+    out.values.reserve(all);
+    constexpr std::size_t kBlock = 8192;  // stays in the second cache while the terms are added up
+    for (std::size_t begin = 0; begin < all; begin += kBlock) {
+      const std::size_t count = std::min(all - begin, kBlock);
+      out.values.insert(out.values.end(), term(0) + begin, term(0) + begin + count);
+      float* sum = out.values.data() + begin;
+      multiply(weights[0], count, sum);
+      std::size_t t = 1;
+      for (; t + 4 <= in.size(); t += 4)
+        add_four({weights[t], weights[t + 1], weights[t + 2], weights[t + 3]},
+                 {term(t) + begin, term(t + 1) + begin, term(t + 2) + begin, term(t + 3) + begin}, count,
+                 sum);
+      for (; t < in.size(); ++t) add_term(weights[t], term(t) + begin, count, sum);
+      multiply(scale, count, sum);
+    }
+  }
+};
+
 }  // namespace
 
+// Some terms at a time: these are added up as soon as they are there, while they are in a cache, and leave
+// their memory to the next ones.
 Tensor linear_combination(Executor& executor, const std::vector<double>& weights,
                           const std::vector<Tensor>& terms, double scale, std::optional<EntryRange> entries) {
   CHECK(weights.size() == terms.size() && !terms.empty(), "one weight for each term");
   if (!terms.front()) return {};
-  std::vector<double> parameters = weights;
-  parameters.push_back(scale);
-  if (entries) {
-    parameters.push_back(static_cast<double>(entries->begin));
-    parameters.push_back(static_cast<double>(entries->end));
+  constexpr std::size_t kTogether = 8;
+  Tensor sum;
+  for (std::size_t t = 0; t < terms.size();) {
+    Combination part;
+    std::vector<Tensor> inputs;
+    const auto add = [&](const Tensor& input, double weight, std::size_t from) {
+      inputs.push_back(input);
+      part.weights.push_back(static_cast<float>(weight));
+      part.from.push_back(from);
+    };
+    if (sum) add(sum, 1, 0);
+    for (const std::size_t end = std::min(t + kTogether, terms.size()); t < end; ++t)
+      add(terms[t], weights[t], entries ? entries->begin : 0);
+    if (entries) part.size = entries->end - entries->begin;
+    if (t == terms.size()) part.scale = static_cast<float>(scale);
+    std::vector<double> parameters(part.weights.begin(), part.weights.end());
+    parameters.insert(parameters.end(), {part.scale, static_cast<double>(part.from.back()),
+                                         part.size ? static_cast<double>(*part.size) : -1.0});
+    sum = executor.submit_shared("linear_combination", std::move(parameters), std::move(inputs),
+                                 std::move(part));
   }
-  return executor.submit_shared(
-      "linear_combination", std::move(parameters), terms,
-      [weights, scale, entries](TensorData& out, auto in) {
-        const std::size_t skip = entries ? entries->begin : 0;
-        const std::size_t size = entries ? entries->end - skip : in[0]->values.size();
-        CHECK(skip + size <= in[0]->values.size(), "a range beyond the end of its tensors");
-        out.values.resize(size);
-        constexpr std::size_t kBlock = 8192;  // stays in the second cache while the terms are added up
-        const auto weight = [&weights](std::size_t t) { return static_cast<float>(weights[t]); };
-        const auto term = [&in, skip](std::size_t t) { return in[t]->values.data() + skip; };
-        for (std::size_t begin = 0; begin < size; begin += kBlock) {
-          const std::size_t count = std::min(size - begin, kBlock);
-          float* sum = out.values.data() + begin;
-          add_term<true>(weight(0), term(0) + begin, count, sum);
-          std::size_t t = 1;
-          for (; t + 4 <= in.size(); t += 4)
-            add_four({weight(t), weight(t + 1), weight(t + 2), weight(t + 3)},
-                     {term(t) + begin, term(t + 1) + begin, term(t + 2) + begin, term(t + 3) + begin}, count,
-                     sum);
-          for (; t < in.size(); ++t) add_term<false>(weight(t), term(t) + begin, count, sum);
-          if (scale != 1.0)
-            for (std::size_t i = 0; i < count; ++i) sum[i] *= static_cast<float>(scale);
-        }
-      });
+  return sum;
 }
 
 Tensor slice(Executor& executor, const Tensor& whole, std::size_t begin, std::size_t end) {
