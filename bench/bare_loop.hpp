@@ -1,15 +1,14 @@
-// What the bare programs of messages that meet have in common: a heap of events, and links whose bandwidth
-// the messages on them share max-min fairly, written for this alone. All messages have the same bytes, so
-// those of one path end in the order in which they began.
+// What the bare programs of messages that meet have in common: a heap of events, and messages that share
+// links, written for this alone. All messages have the same bytes, so those of one path end in the order in
+// which they began.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <queue>
 #include <vector>
 
-#include "sim/cluster/network.hpp"
+#include "bench/bare_shares.hpp"
 
 namespace simsgd::bench {
 
@@ -22,11 +21,11 @@ struct BareEvent {
 
 class BareLoop {
  public:
-  BareLoop(const Network& network, double bytes);
+  BareLoop(const Network& network, double bytes) : shares_(network), bytes_(bytes) {}
 
   /// Number of the path from GPU to GPU; and the sum of its latencies.
   std::uint32_t path(int from, int to);
-  double latency_s(std::uint32_t path) const { return paths_[path].latency_s; }
+  double latency_s(std::uint32_t path) const { return shares_.latency_s(path); }
 
   double now_s() const { return now_s_; }
   void at(const BareEvent& event) { events_.push(event); }
@@ -43,38 +42,23 @@ class BareLoop {
     double until = 0;                      // its end in bytes that each message of the path has had
   };
   struct Path {
-    std::vector<std::uint32_t> links;
-    double latency_s = 0;
     std::uint32_t first = kNone, last = kNone;  // messages
-    double flows = 0, had = 0, rate_Bps = 0, since_s = 0;
+    double had = 0, rate_Bps = 0, since_s = 0;
     std::uint32_t version = 0;  // of the end on the heap: others are none
-    std::uint32_t solved = 0;
     bool changed = false;
-  };
-  struct Link {
-    double bandwidth_Bps = 0, left_Bps = 0, open = 0;
-    std::vector<std::uint32_t> paths{};  // with messages
-    std::uint32_t solved = 0;
   };
   void begin(std::uint32_t message);
   BareEvent end(std::uint32_t path);
   void advance(Path& path) const;
   void put_end(std::uint32_t path);
-  void changes(std::uint32_t path);
   void solve();
-  void collect(std::uint32_t link);
-  void fix(std::uint32_t path, double rate_Bps);
 
-  const Network& network_;
+  BareShares shares_;
   double bytes_, now_s_ = 0;
   std::priority_queue<BareEvent, std::vector<BareEvent>, std::greater<>> events_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_;
   std::vector<Path> paths_;
-  std::map<std::vector<LinkId>, std::uint32_t> numbers_;
-  std::vector<Link> links_;
-  std::vector<std::uint32_t> changed_, together_;  // links
-  std::uint32_t solution_ = 0;
 };
 
 }  // namespace simsgd::bench

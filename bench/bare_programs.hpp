@@ -1,6 +1,6 @@
 // Methods as one would write each without a simulator, for its default options alone: the bare programs of
-// gossip.cpp. Each takes from the job only numbers (delays drawn, latencies, bandwidths, bytes, what an
-// operation is predicted to take) and tells when the run ends.
+// gossip.cpp and sparse.cpp. Each takes from the job only numbers (delays drawn, latencies, bandwidths,
+// bytes, what an operation is predicted to take) and tells when the run ends.
 #pragma once
 
 #include "sim/job.hpp"
@@ -13,5 +13,6 @@ double bare_nonblocking_s(const Job& job);
 double bare_ad_psgd_s(const Job& job);
 double bare_d_psgd_s(const Job& job);
 double bare_sgp_s(const Job& job);
+double bare_gtopk_s(const Job& job);
 
 }  // namespace simsgd::bench
