@@ -23,8 +23,6 @@
 
 namespace simsgd {
 
-inline constexpr std::int32_t kPostedChannel = 0;  // of the ledger, as of messages; collectives follow
-
 class MpiBackground final : public Background, public MpiProgress::Part {
  public:
   explicit MpiBackground(const RealRank& self) : of_(self) { MPI_Comm_dup(self.world, &world_); }
@@ -181,7 +179,7 @@ class MpiBackground final : public Background, public MpiProgress::Part {
 
   void booked(const Moving& moving, double begin_s) const {
     of_.observers.tell(
-        Topic::time, &Observer::operation, of_.rank, kPostedChannel,
+        Topic::time, &Observer::operation, of_.rank, kMessageChannel,
         OperationSpan{begin_s, begin_s, std::max(begin_s, of_.clock.now()), 0, 0, moving.traffic});
   }
   void run_due() {

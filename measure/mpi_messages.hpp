@@ -15,12 +15,11 @@
 
 #include "measure/mpi_progress.hpp"
 #include "sim/base/check.hpp"
+#include "sim/observer.hpp"
 #include "sim/roles/messages.hpp"
 
 namespace simsgd {
 
-// Collectives are booked from channel 1 on.
-inline constexpr std::int32_t kMessageChannel = 0;
 template <class Result>
 Ongoing ongoing(const Handle<Result>& handle, const std::string& what, double now_s) {
   handle.pending()->channel = kMessageChannel;

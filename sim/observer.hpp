@@ -18,6 +18,9 @@ namespace simsgd {
 
 struct CollectiveOptions;
 
+/// The channel of a rank's messages, which go beside one another; collectives have those from 1 on.
+inline constexpr std::int32_t kMessageChannel = 0;
+
 /// An operation as one rank saw it on one channel.
 struct OperationSpan {
   double start_s = 0;  ///< this rank was ready and the channel free

@@ -8,7 +8,6 @@ namespace simsgd {
 
 namespace {
 constexpr std::uint32_t kJitterChannel = 0x8000;  // apart from the channels of collectives
-constexpr std::int32_t kMessageChannel = 0;       // of ledgers; collectives are booked from 1 on
 }  // namespace
 
 Mailroom::Mailroom(const Job& job, Transport& transport, const Observers& observers)

@@ -29,7 +29,34 @@ void Ledger::operation(std::int32_t channel, const OperationSpan& span) {
   Lane& lane = lane_of(channel);
   lane.forget_until(step_begin_s_);  // nobody waits there again
   lane.spans.push_back({span, record_.steps + (in_step_ ? 1 : 0)});
-  record_.communication_s[static_cast<std::size_t>(span.traffic)] += transfer_s(span);
+  double seconds = transfer_s(span);
+  const double end_s = span.end_s - span.host_after_s;
+  if (channel == kMessageChannel && seconds > 0)
+    seconds = counted_first(end_s - seconds, end_s, span.traffic);
+  record_.communication_s[static_cast<std::size_t>(span.traffic)] += seconds;
+}
+
+// Messages go beside one another, to and from a server above all. Of that time, what is not counted yet for
+// another one of its kind.
+double Ledger::counted_first(double from_s, double to_s, Traffic traffic) {
+  constexpr std::size_t kMost = 64;
+  if (on_the_way_.size() == kMost) on_the_way_.erase(on_the_way_.begin(), on_the_way_.begin() + kMost / 2);
+  auto first = on_the_way_.end();
+  while (first != on_the_way_.begin() && std::prev(first)->to_s > from_s) --first;
+  OnTheWay all{from_s, to_s, traffic};
+  double seconds = to_s - from_s;
+  on_the_way_.erase(std::remove_if(first, on_the_way_.end(),
+                                   [&](const OnTheWay& each) {
+                                     if (each.traffic != traffic || each.from_s >= to_s) return false;
+                                     seconds -= std::min(to_s, each.to_s) - std::max(from_s, each.from_s);
+                                     all.from_s = std::min(all.from_s, each.from_s);
+                                     all.to_s = std::max(all.to_s, each.to_s);
+                                     return true;
+                                   }),
+                    on_the_way_.end());
+  const auto later = [](double end_s, const OnTheWay& each) { return end_s < each.to_s; };
+  on_the_way_.insert(std::upper_bound(on_the_way_.begin(), on_the_way_.end(), all.to_s, later), all);
+  return seconds;
 }
 
 double Ledger::transfer_s(const OperationSpan& span) {

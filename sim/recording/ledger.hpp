@@ -66,6 +66,7 @@ class Ledger {
   };
   Lane& lane_of(std::int32_t channel);
   static double transfer_s(const OperationSpan& span);
+  double counted_first(double from_s, double to_s, Traffic traffic);
   void expose(Traffic traffic, double seconds);
   void handle(Traffic traffic, double seconds);
 
@@ -75,6 +76,13 @@ class Ledger {
   bool in_step_ = false, may_be_cut_;
   std::vector<WorkerTotals> step_begin_;  // all of then, where it may be cut; many ledgers are not
   std::vector<Lane> lanes_;               // few
+  // When messages of a kind were on their way; by their ends, those of one kind apart. Old ones are
+  // forgotten.
+  struct OnTheWay {
+    double from_s, to_s;
+    Traffic traffic;
+  };
+  std::vector<OnTheWay> on_the_way_;
 };
 
 /// An even sample of the durations of all steps of all workers, at most 2^20 of them: once full, every second
