@@ -18,6 +18,7 @@ struct CollectiveEngine::Operation {
   PlanEntry* entry = nullptr;
   std::uint64_t sequence = 0;
   int posted = 0, arrived = 0, ended = 0;
+  double go_s = 0, end_s = 0;               // of the last of those that ended
   std::vector<double> posted_s, arrival_s;  // by group rank; infinity: not yet
   std::vector<Tensor> contributions;
   std::vector<CollectiveSlot> slots;  // by group rank
@@ -182,6 +183,7 @@ CollectiveEngine::Operation& CollectiveEngine::post(Channel& channel, std::int32
     }
     fresh->sequence = sequence;
     fresh->posted = fresh->arrived = fresh->ended = 0;
+    fresh->go_s = fresh->end_s = 0;
     fresh->what = collective;
     options_of(fresh->what).contribution = {};
     fresh->entry = &plan_for(collective);
@@ -361,14 +363,26 @@ void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::i
   channel.through[p] = operation.sequence + 1;
   const std::shared_ptr<Pending> pending = std::move(operation.slots[p].pending);
   const std::uint64_t following = operation.sequence + 1;
+  operation.go_s = std::max(operation.go_s, go_s);
+  operation.end_s = std::max(operation.end_s, end_s);
   const bool last = ++operation.ended == plan.ranks();
-  if (last) ++operation.entry->count;
+  if (last) note_costed(operation);
   if (channel.next[p] > following) {
     const double posted = channel.at(following).posted_s[p];
     arrive(channel, following, group_rank, std::max(posted, end_s));
   }
   if (last) retire(channel);  // `operation` may be gone from here on
   pending->complete(end_s);
+}
+
+void CollectiveEngine::note_costed(const Operation& operation) {
+  ++operation.entry->count;
+  if (ahead_.size() == most_ahead_) {
+    std::erase_if(ahead_, [now_s = transport_.now()](const Costed& each) { return each.end_s <= now_s; });
+    most_ahead_ = std::max(most_ahead_, 2 * ahead_.size());
+  }
+  if (operation.run == nullptr)
+    ahead_.push_back({operation.entry->plan.get(), operation.go_s, operation.end_s});
 }
 
 void CollectiveEngine::retire(Channel& channel) {
@@ -410,11 +424,17 @@ std::vector<FidelityRecord> CollectiveEngine::fidelities() const {
   return records;
 }
 
-void CollectiveEngine::add_link_bytes(std::vector<double>& bytes) const {
+void CollectiveEngine::add_link_bytes(std::vector<double>& bytes, double end_s) const {
   for (const auto& [key, entry] : plans_) {
     if (entry.choice.fidelity == Fidelity::flows || entry.choice.fidelity == Fidelity::messages) continue;
     for (const auto& [link, carried] : entry.plan->link_bytes())
       bytes[static_cast<std::size_t>(link)] += carried * static_cast<double>(entry.count);
+  }
+  for (const Costed& each : ahead_) {
+    if (each.end_s <= end_s) continue;
+    const double beyond = std::min(1.0, (each.end_s - end_s) / (each.end_s - each.go_s));
+    for (const auto& [link, carried] : each.plan->link_bytes())
+      bytes[static_cast<std::size_t>(link)] -= carried * beyond;
   }
 }
 

@@ -56,8 +56,8 @@ class CollectiveEngine {
 
   /// What has been done: for the record.
   std::vector<FidelityRecord> fidelities() const;
-  /// Bytes carried by operations that were not simulated message by message, per link.
-  void add_link_bytes(std::vector<double>& bytes) const;
+  /// Bytes carried until `end_s` by operations that were not simulated message by message, per link.
+  void add_link_bytes(std::vector<double>& bytes, double end_s) const;
   /// Who has not arrived where: the explanation of a deadlock.
   std::string unfinished() const;
 
@@ -96,6 +96,7 @@ class CollectiveEngine {
                std::vector<double>& ends_s) const;
   void finish_all(Channel& channel, Operation& operation);
   void finish_one(Channel& channel, Operation& operation, std::int32_t group_rank, double go_s, double end_s);
+  void note_costed(const Operation& operation);
   struct Ended;
   void tell(const Ended& ended) const;
   void retire(Channel& channel);
@@ -110,6 +111,13 @@ class CollectiveEngine {
   std::map<const Schedule*, std::string> custom_names_;  // numbered in the order of first use
   std::map<std::pair<GroupId, ChannelId>, std::unique_ptr<Channel>> channels_;
   Channel* last_channel_ = nullptr;  // that was asked for: the next is mostly the same
+  /// Costed ahead of the clock, which may not come so far.
+  struct Costed {
+    const Plan* plan;
+    double go_s, end_s;
+  };
+  std::vector<Costed> ahead_;
+  std::size_t most_ahead_ = 64;  // before those that have ended are forgotten
   std::vector<Arrival> arrivals_;
   bool processing_ = false;
 };

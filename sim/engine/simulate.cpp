@@ -238,7 +238,7 @@ RunRecord Simulation::make_record() {
   curve_.finish(record.end_s, end_.over_s() ? LearningCurve::End::instant : LearningCurve::End::steps,
                 record);
   std::vector<double> bytes = transport_.link_bytes();
-  collectives_.add_link_bytes(bytes);
+  collectives_.add_link_bytes(bytes, record.end_s);
   for (std::size_t id = 0; id < bytes.size(); ++id) {
     const Link& link = job_.cluster.network.links[id];
     if (bytes[id] > 0)

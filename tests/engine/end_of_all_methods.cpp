@@ -177,6 +177,27 @@ TEST_CASE("every algorithm ends at the instant that is asked for, and is until t
   }
 }
 
+TEST_CASE("whenever a run ends, no link carried more than it can, and nothing was on its way for longer") {
+  for (const auto& [name, scenarios] : scenarios_by_algorithm())
+    for (Json scenario : scenarios) {
+      if (scenario["workload"] == "self") continue;  // which is a learner's
+      scenario["learner"] = nullptr;
+      scenario.erase("target");
+      CAPTURE(scenario["algorithm"].dump());
+      for (const double end_s : {0.02, 0.05, 0.11, 0.3}) {
+        Job job = job_of(scenario);
+        job.stop = {.time_s = end_s};
+        const RunRecord record = simulate_job(job);
+        for (const LinkRecord& link : record.links)
+          CHECK(link.bytes <= link.bandwidth_Bps * record.end_s * (1 + 1e-9));
+        // Between groups and within them, hsdp has two channels.
+        const double most_s = (name == "hsdp" ? 2 : 1) * record.end_s * (1 + 1e-9);
+        for (const WorkerRecord& worker : record.workers)
+          for (const double seconds : worker.communication_s) CHECK(seconds <= most_s);
+      }
+    }
+}
+
 TEST_CASE("without exchanges a worker has the steps that fit, however rarely it would wait for others") {
   // Steps of 0.25 s, of rank 0 1 s; until 10 s 40 and 10 of them. By t all together 7 floor(4 t) + floor(t):
   // 159 at 5.5 s, 166 at 5.75 s.
