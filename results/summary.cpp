@@ -202,13 +202,12 @@ class Columns {
   void learning() {
     const NumberColumn times = metric("simulated_time_s");
     const CommonUnit unit = common_time_unit(known(times));
-    const std::string steps =
-        common_text(runs_, [](const RunView& run) { return human_number(static_cast<double>(run.steps())); });
-    if (steps.empty())
-      row("Steps", "", each([](const RunView& run) -> std::optional<double> {
-            return run.failed() ? std::nullopt : std::optional(static_cast<double>(run.steps()));
-          }),
-          [](double value) { return grouped(value, 0); });
+    const std::string steps = common_text(runs_, [](const RunView& run) { return run.steps(); });
+    if (steps.empty()) {
+      std::vector<std::string> cells;
+      for (const RunView& run : runs_) cells.push_back(run.failed() ? "-" : run.steps());
+      row("Steps", "", std::move(cells));
+    }
     row(steps.empty() ? "Time of the run" : "Time of " + steps + (steps == "1" ? " step" : " steps"), unit,
         times);
     target(unit);

@@ -78,13 +78,13 @@ std::string RunView::text(const std::string& pointer) const {
 
 std::string RunView::clock() const { return failed() ? "" : document_->value("clock", ""); }
 
-std::uint64_t RunView::steps() const {
-  std::uint64_t most = 0;
-  const OrderedJson& spread = member(document_, "/worker_spreads/steps");  // of a brief document
-  if (!spread.empty()) return static_cast<std::uint64_t>(spread.back().get<double>());
-  for (const OrderedJson& worker : member(document_, "/workers"))
-    most = std::max(most, worker.at("steps").get<std::uint64_t>());
-  return most;
+std::string RunView::steps() const {
+  std::vector<double> steps;
+  for (const OrderedJson& each : member(document_, "/worker_spreads/steps")) steps.push_back(each);  // brief
+  for (const OrderedJson& worker : member(document_, "/workers")) steps.push_back(worker.at("steps"));
+  if (steps.empty()) return "";
+  const auto [least, most] = std::ranges::minmax(steps);
+  return (least < most ? human_number(least) + " to " : "") + human_number(most);
 }
 
 std::array<std::optional<LearningMark>, 4> RunView::marks() const {

@@ -39,8 +39,8 @@ class RunView {
   /// "simulated", or "wall" of a real run.
   std::string clock() const;
   const nlohmann::ordered_json& scenario() const { return scenario_; }
-  /// Steps of the worker that did the most.
-  std::uint64_t steps() const;
+  /// Steps of each worker, "200"; "6 to 23" where they did not all do as many.
+  std::string steps() const;
   /// After a quarter, a half, three quarters and all of the steps, at the last evaluation until then (at that
   /// step itself where nothing was evaluated); nothing where that is the same as before, and without a
   /// learner.

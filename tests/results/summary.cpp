@@ -210,6 +210,12 @@ Energy                      kWh                             0.250               
 )");
 }
 
+TEST_CASE("where workers did not do as many steps as one another, the fewest and the most stand for them") {
+  OrderedJson run = document("ethernet-1g", 0.25);
+  run["workers"][1]["steps"] = 1200;
+  CHECK(summary_table({{"made", &run}}).find("\nTime of 4 to 1,200 steps") != std::string::npos);
+}
+
 TEST_CASE("without a target, the time to the best accuracy that all reach, in whole percents") {
   OrderedJson slow = document("ethernet-1g", 1.6), fast = document("infiniband-100g", 0.25);
   slow["scenario"]["target"] = fast["scenario"]["target"] = nullptr;
