@@ -319,7 +319,8 @@ std::vector<double> efficiencies(const Json& base, double nic_Bps, const std::ve
 void find_bandwidth(ScalingAnswer& answer, const Json& base, const Nic& nic, Runs& runs) {
   constexpr int kPoints = 4, kRounds = 5;
   const double nic_Bps = nic.bandwidth_Bps;
-  double low = -10, high = 16;  // octaves: of 10 Gb/s these are 10 Mb/s and 655 Tb/s, which is endless
+  constexpr double kLeast = -10;
+  double low = kLeast, high = 16;  // octaves: of 10 Gb/s these are 10 Mb/s and 655 Tb/s, which is endless
   answer.limit = efficiencies(base, nic_Bps, {high}, answer.question.step_s, runs).front();
   if (answer.limit < kWantedEfficiency) answer.wanted = kWantedEfficiency * answer.limit;
   for (int round = 0; round < kRounds; ++round) {
@@ -336,6 +337,7 @@ void find_bandwidth(ScalingAnswer& answer, const Json& base, const Nic& nic, Run
     }
   }
   answer.wanted_Bps = nic_Bps * std::exp2(high) * nic.count;
+  answer.wanted_is_least = low == kLeast;
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ struct ScalingAnswer {
   double nic_Bps = 0;                    ///< nominal, of a node
   std::vector<ScalingCase> sizes;        ///< 1, 2, 4, ... GPUs up to what is asked
   std::optional<double> wanted_Bps;      ///< of a node, that keeps `wanted`; nothing where all GPUs share one
+  bool wanted_is_least = false;          ///< slower ones, which were not tried, may keep it too
   double wanted = kWantedEfficiency;
   double limit = 1;                   ///< efficiency with a network of endless bandwidth
   std::vector<ScalingCase> remedies;  ///< fastest first; impossible ones last

@@ -72,8 +72,9 @@ std::string why_two_nodes(const ScalingAnswer& answer) {
 
 std::string what_bandwidth(const ScalingAnswer& answer) {
   if (!answer.wanted_Bps) return "";
-  const std::string from = fmt::format("{} is kept from {} a node on ({} now).", kept(answer.wanted),
-                                       rate(*answer.wanted_Bps), rate(answer.nic_Bps));
+  const std::string from =
+      fmt::format("{} is kept from {} a node on{} ({} now).", kept(answer.wanted), rate(*answer.wanted_Bps),
+                  answer.wanted_is_least ? ", and perhaps from less" : "", rate(answer.nic_Bps));
   if (answer.limit >= kWantedEfficiency) return " " + from;
   return fmt::format(" An endless network would keep {}, the rest is lost inside nodes and on hosts; {}",
                      kept(answer.limit), from);

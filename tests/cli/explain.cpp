@@ -114,6 +114,13 @@ TEST_CASE("explain: in one node no bandwidth is named, slow hosts bound it, one 
   CHECK(one["step"]["step_s"].get<double>() == doctest::Approx(0.01).epsilon(1e-9));
 }
 
+TEST_CASE("explain: the least bandwidth that is tried is not said to be the least that does") {
+  const Scratch scratch;
+  const Json answer = asked(scratch, "explain --parameters 1 --step 0.13s --gpus 16 --network 10gbe --json");
+  CHECK(answer["answer"].get<std::string>().find("Mb/s a node on, and perhaps from less (") !=
+        std::string::npos);
+}
+
 TEST_CASE("explain: the scenario that it prints gives the same step with run") {
   const Scratch scratch;
   const Json answer = asked(
