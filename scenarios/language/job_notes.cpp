@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/schema.hpp"
@@ -51,7 +52,11 @@ class UnusedOptions {
 
   void without_learner() {
     const Json& written = reader_.value("/optimizer");
-    Json optimizer = with_defaults(resolved_schema()["properties"]["optimizer"], {{"name", written["name"]}});
+    thread_local std::map<Json, Json> of_names;
+    Json& defaults = of_names[written["name"]];
+    if (defaults.is_null())
+      defaults = with_defaults(resolved_schema()["properties"]["optimizer"], {{"name", written["name"]}});
+    Json optimizer = defaults;
     for (const char* key : {"momentum", "clip_norm"})  // take memory or time, learner or not
       if (written.contains(key)) optimizer[key] = written[key];
     if (written != optimizer) unused("/optimizer", "there is no learner");
@@ -74,11 +79,13 @@ class UnusedOptions {
   void workload() {
     const Json& workload = reader_.value("/workload");
     if (!workload.is_object() || !workload.contains("layers")) return;
-    const bool own = std::ranges::any_of(workload["layers"], [](const Json& layer) {
-      return layer.contains("forward") || layer.contains("backward");
-    });
+    const auto own = [&workload] {
+      return std::ranges::any_of(workload["layers"], [](const Json& layer) {
+        return layer.contains("forward") || layer.contains("backward");
+      });
+    };
     for (const char* key : {"layer_times_batch", "measured_on", "host_gap"})
-      if (!own && workload.contains(key))
+      if (workload.contains(key) && !own())
         unused(std::string("/workload/") + key, "no layer has a time of its own");
   }
 

@@ -42,7 +42,7 @@ std::string PointLoader::text_with(const Texts& others) {
   std::string all;
   for (const auto& member : loader_.loaded().scenario.resolved.items()) {
     const std::string& name = member.key();
-    all += (all.empty() ? "{" : ",") + Json(name).dump() + ":";
+    all.append(all.empty() ? "{\"" : ",\"").append(name).append("\":");
     if (const auto other = others.find(name); other != others.end()) {
       all += other->second;
       continue;
