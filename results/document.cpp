@@ -32,8 +32,10 @@ constexpr std::size_t kMostLinks = 64;
 constexpr int kMostListedWorkers = 10000;  // a row is some kilobytes: beyond, as in a brief document
 
 Document metrics_part(const RunRecord& record, const Job& job) {
-  Document part = Document::object();
-  for (const MetricValue& metric : metric_values(record, job)) part[metric.name] = metric.value;
+  const std::vector<MetricValue> values = metric_values(record, job);
+  Document::object_t part;  // whose [] compares a name with all before
+  part.reserve(values.size());
+  for (const MetricValue& metric : values) part.emplace_back(metric.name, metric.value);
   return part;
 }
 
@@ -220,12 +222,15 @@ std::map<std::string, NumberOf> worker_numbers() {
 /// What stands for the rows of all workers, which are not made: the spread of each number, and who is
 /// slowest.
 void add_spreads(Document& document, const RunRecord& record) {
-  Document spreads = Document::object();
+  static const std::map<std::string, NumberOf> kNumbers = worker_numbers();
+  Document::object_t spreads;
+  spreads.reserve(kNumbers.size());
   std::vector<double> values(record.workers.size());
-  for (const auto& [name, number] : worker_numbers()) {
+  for (const auto& [name, number] : kNumbers) {
     std::transform(record.workers.begin(), record.workers.end(), values.begin(), number);
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    spreads[name] = *least == *most ? Document(std::vector<double>(5, *least)) : spread_of(values);
+    spreads.emplace_back(name,
+                         *least == *most ? Document(std::vector<double>(5, *least)) : spread_of(values));
   }
   document["worker_spreads"] = std::move(spreads);
   std::vector<BusyWorker> busy;
@@ -241,7 +246,8 @@ void add_spreads(Document& document, const RunRecord& record) {
 
 Document with_parts(const RunContext& context, const Scenario& scenario, const Job& job,
                     const RunRecord& record, Document shown_scenario, bool brief) {
-  Document document;
+  Document document = Document::object();
+  document.get_ref<Document::object_t&>().reserve(24);  // else what it has is copied as it grows
   document["schema_version"] = kSchemaVersion;
   document["context"] = to_json(context);
   document["scenario"] = std::move(shown_scenario);
