@@ -196,8 +196,9 @@ std::vector<Points> in_parts(const std::vector<SweepPoint>& points, int jobs) {
   for (const SweepPoint& point : points) groups[point.learner].push_back(&point);
   Points all;
   for (const auto& [learner, group] : groups) all.insert(all.end(), group.begin(), group.end());
-  const std::size_t size =
-      std::clamp(all.size() / static_cast<std::size_t>(std::max(1, jobs)) + 1, kLeastPart, kLargestPart);
+  const auto each = static_cast<std::size_t>(std::max(1, jobs));
+  const std::size_t rounds = all.size() / (each * kLargestPart) + 1;  // in which each has a part
+  const std::size_t size = std::max(all.size() / (each * rounds) + 1, kLeastPart);
   std::vector<Points> parts;
   for (std::size_t i = 0; i < all.size(); i += size)
     parts.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(i),
