@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -129,9 +130,11 @@ class ChildPool {
     };
     if (!returned_.empty()) return taken(returned_);
     NextTask last{NextTask::Kind::task, 0};
-    if (child.kept.empty())
+    if (child.kept.empty()) {
+      if (tasks_.several) tasks_.several(neighbours);
       while (child.kept.size() < neighbours && (last = tasks_.next()).kind == NextTask::Kind::task)
         child.kept.push_back(last.task);
+    }
     if (!child.kept.empty()) return taken(child.kept);
     for (Child& other : children_)  // of those that are kept for others some may take long
       if (!other.kept.empty()) return taken(other.kept);
@@ -266,6 +269,8 @@ std::string failure_of(const ChildEnd& end) {
 }
 
 void run_in_children(const ChildPoolSettings& settings, const ChildTasks& tasks) {
+  // Of large texts and many small blocks in turn: fast bins would be emptied for each of the former.
+  mallopt(M_MXFAST, 0);
   ChildPool(settings, tasks).run();
 }
 

@@ -5,6 +5,7 @@
 #include <boost/uuid/name_generator_sha1.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "analysis/data_sheet.hpp"
@@ -72,6 +73,51 @@ RunRow ended_run(OrderedJson document, const std::string& scenario) {
   const std::size_t at = run.document.find(empty);
   CHECK(at != std::string::npos, "a run's document has a place for its scenario");
   run.document.replace(at + empty.size() - 4, 4, scenario);
+  return run;
+}
+
+std::string to_bytes(const RunRow& run) {
+  std::string bytes;
+  bytes.reserve(run.document.size() + 8192);
+  const auto put = [&bytes](const auto& value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const auto put_text = [&](const std::string& text) {
+    put(text.size());
+    bytes += text;
+  };
+  put(run.whole);
+  put(run.metrics.size());
+  for (const auto& [name, value] : run.metrics) {
+    put_text(name);
+    put(value);
+  }
+  put(run.notes.size());
+  for (const std::string& note : run.notes) put_text(note);
+  bytes += run.document;
+  return bytes;
+}
+
+RunRow run_from_bytes(std::string_view bytes) {
+  const auto take = [&bytes](auto value) {
+    std::memcpy(&value, bytes.data(), sizeof value);
+    bytes.remove_prefix(sizeof value);
+    return value;
+  };
+  const auto take_text = [&] {
+    const auto size = take(std::size_t{});
+    std::string text(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+    return text;
+  };
+  RunRow run;
+  run.whole = take(false);
+  for (std::size_t left = take(std::size_t{}); left > 0; --left) {
+    std::string name = take_text();
+    run.metrics.emplace_hint(run.metrics.end(), std::move(name), take(0.0));
+  }
+  for (std::size_t left = take(std::size_t{}); left > 0; --left) run.notes.push_back(take_text());
+  run.document = bytes;
   return run;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/document.hpp"
@@ -92,6 +93,10 @@ struct ResultStudy {
 /// "axis": ..., "label": ..., "value": 8}, ...]. Reading throws nlohmann's exceptions.
 nlohmann::ordered_json coordinates_json(const ResultPoint& point);
 void read_coordinates(const nlohmann::ordered_json& json, ResultPoint& point);
+
+/// A result, for a process of the same program.
+std::string to_bytes(const RunRow& run);
+RunRow run_from_bytes(std::string_view bytes);
 
 /// A run and a study (without what its runs gave) as JSON text, for pipes and spool files. Reading throws
 /// nlohmann's exceptions or RunError where something is missing or unknown; it does not look into the

@@ -87,9 +87,10 @@ class StoreSink final : public RunSink {
         unwritten_bytes_ > kMostUnwrittenBytes)
       flush();
   }
-  Turn ask(const std::string& key, bool force, bool whole) override {
-    if (unwritten(key) != nullptr) flush();
-    return turns_.ask(key, force, whole);
+  std::vector<Turn> ask(const std::vector<std::string>& keys, bool force, bool whole) override {
+    if (std::ranges::any_of(keys, [this](const std::string& key) { return unwritten(key) != nullptr; }))
+      flush();
+    return turns_.ask(keys, force, whole);
   }
   void tick() override {
     turns_.beat();
@@ -284,8 +285,15 @@ bool Turns::lives(std::int64_t process) const {
   return where == host() ? !since.empty() && started(pid) == since : now_s() - beat < kGone_s;
 }
 
-Turn Turns::ask(const std::string& key, bool force, bool whole) {
+std::vector<Turn> Turns::ask(const std::vector<std::string>& keys, bool force, bool whole) {
   Transaction transaction(database_);
+  std::vector<Turn> turns;
+  for (const std::string& key : keys) turns.push_back(turn_of(key, force, whole));
+  transaction.commit();
+  return turns;
+}
+
+Turn Turns::turn_of(const std::string& key, bool force, bool whole) {
   bool is_claimed = claimed_.reset().bind(key).step();
   const std::int64_t process = is_claimed ? claimed_.integer() : 0;
   const bool ended = is_claimed && claimed_.integer() != 0;
@@ -304,7 +312,6 @@ Turn Turns::ask(const std::string& key, bool force, bool whole) {
   else if (!is_claimed && enough && !force)
     turn = Turn::ended;
   if (turn == Turn::mine) take_.reset().bind(key).bind(me_).run();
-  transaction.commit();
   return turn;
 }
 

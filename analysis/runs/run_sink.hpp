@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/runs/database.hpp"
 #include "analysis/runs/run_row.hpp"
@@ -33,13 +34,16 @@ class Turns {
   Turns& operator=(const Turns&) = delete;
 
   /// `force`: also a run that has a result, once. `whole`: a result counts only with its document.
-  Turn ask(const std::string& key, bool force, bool whole);
+  Turn ask(const std::string& key, bool force, bool whole) { return ask(std::vector{key}, force, whole)[0]; }
+  /// Of several, in one transaction, which costs more than a row.
+  std::vector<Turn> ask(const std::vector<std::string>& keys, bool force, bool whole);
   /// To be called now and then: says that this process lives.
   void beat();
 
  private:
   bool lives(std::int64_t process) const;
   void forget(std::int64_t process) const;
+  Turn turn_of(const std::string& key, bool force, bool whole);
 
   const Database& database_;
   std::int64_t me_ = 0;
@@ -58,8 +62,10 @@ class RunSink {
   virtual void put(RunRow&& run) = 0;
   /// The run will not be asked for again; what is kept for later sweeps stays.
   virtual void forget(const std::string& /*key*/) {}
-  /// To be asked before a run begins: others may write here too. `force`, `whole`: as Turns.
-  virtual Turn ask(const std::string& /*key*/, bool /*force*/, bool /*whole*/) { return Turn::mine; }
+  /// To be asked before runs begin: others may write here too. `force`, `whole`: as Turns.
+  virtual std::vector<Turn> ask(const std::vector<std::string>& keys, bool /*force*/, bool /*whole*/) {
+    return std::vector<Turn>(keys.size(), Turn::mine);
+  }
   /// Called several times a second.
   virtual void tick() {}
   /// Writes what is not written yet. Throws RunError.

@@ -122,24 +122,41 @@ class Sweep {
                     {.next = [this] { return next(); },
                      .work = [this](std::size_t i) { return run_point(to_run_[i]); },
                      .ended = [this](std::size_t i, const ChildEnd& end) { ended(to_run_[i], end); },
-                     .lasting = true});
+                     .lasting = true,
+                     .several = [this](std::size_t most) { claim(most); }});
   }
 
   /// The next point that no other process has.
   NextTask next() {
-    if (waiting_.empty() && !busy_.empty() && WallClock::now() - asked_ > kAskAgain)
+    if (waiting_.empty() && claimed_.empty() && !busy_.empty() && WallClock::now() - asked_ > kAskAgain)
       std::swap(waiting_, busy_);
-    while (!waiting_.empty()) {
-      const std::size_t i = waiting_.front();
-      waiting_.pop_front();
-      const SweepPoint& point = to_run_[i];
-      // One that has a result is here for its files.
-      const bool force = settings_.force || !settings_.artifacts.empty();
-      switch (sink_->ask(point.key, force, settings_.documents)) {
+    while (claimed_.empty() && !waiting_.empty()) claim(1);
+    if (claimed_.empty()) return {busy_.empty() ? NextTask::Kind::none : NextTask::Kind::later, 0};
+    const NextTask next{NextTask::Kind::task, claimed_.front()};
+    claimed_.pop_front();
+    return next;
+  }
+
+  /// Of the next points those that no other process has.
+  void claim(std::size_t most) {
+    std::vector<std::size_t> asked;
+    std::vector<std::string> keys;
+    for (; asked.size() < most && !waiting_.empty(); waiting_.pop_front()) {
+      asked.push_back(waiting_.front());
+      keys.push_back(to_run_[waiting_.front()].key);
+    }
+    if (asked.empty()) return;
+    // One that has a result is here for its files.
+    const bool force = settings_.force || !settings_.artifacts.empty();
+    const std::vector<Turn> turns = sink_->ask(keys, force, settings_.documents);
+    for (std::size_t k = 0; k < asked.size(); ++k) {
+      const SweepPoint& point = to_run_[asked[k]];
+      switch (turns[k]) {
         case Turn::mine:
-          return {NextTask::Kind::task, i};
+          claimed_.push_back(asked[k]);
+          break;
         case Turn::busy:
-          busy_.push_back(i);
+          busy_.push_back(asked[k]);
           asked_ = WallClock::now();
           break;
         case Turn::ended:
@@ -148,7 +165,6 @@ class Sweep {
           break;
       }
     }
-    return {busy_.empty() ? NextTask::Kind::none : NextTask::Kind::later, 0};
   }
 
   /// In a child; what it answers.
@@ -162,17 +178,17 @@ class Sweep {
       const Job& job = loader_.job();
       OrderedJson document = run_job(scenario, job, options, true).document;
       if (settings_.draws > 1) tell_data_sheets(scenario.resolved, job, false, document);
-      return to_text(ended_run(std::move(document), loader_.completed_text()));
+      return to_bytes(ended_run(std::move(document), loader_.completed_text()));
     }
     RunOutcome outcome = settings_.run ? settings_.run(scenario, options)
                                        : run_with_intervals(scenario, loader_.job(), options,
                                                             {.draws = settings_.draws, .jobs = 1});
     if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
-    return to_text(ended_run("", std::move(outcome.document), settings_.documents));
+    return to_bytes(ended_run("", std::move(outcome.document), settings_.documents));
   }
 
   void ended(const SweepPoint& point, const ChildEnd& end) {
-    RunRow run = end.kind == ChildEnd::Kind::answered ? run_from_text(end.text)
+    RunRow run = end.kind == ChildEnd::Kind::answered ? run_from_bytes(end.text)
                                                       : failed_run(end, loader_.load(point.point).resolved);
     run.key = point.key;
     const RunStatus status = run.status;
@@ -237,12 +253,12 @@ class Sweep {
   std::set<std::size_t> left_;  // positions without a result, needed or not
   std::size_t begun_ = 0;       // runs of earlier rounds
   std::unique_ptr<RunSink> sink_;
-  std::deque<std::size_t> waiting_, busy_;  // of to_run_: not begun; begun by others
-  WallClock::time_point asked_;             // for the latter
-  std::deque<std::size_t> undelivered_;     // positions, in order
-  std::map<std::string, int> uses_;         // of a key, by undelivered points
-  std::map<std::string, int> unfinished_;   // keys that will be run, by points that have not ended
-  std::map<std::string, RunRow> failed_;    // now
+  std::deque<std::size_t> waiting_, claimed_, busy_;  // of to_run_: not begun; the same, ours; others'
+  WallClock::time_point asked_;                       // for the latter
+  std::deque<std::size_t> undelivered_;               // positions, in order
+  std::map<std::string, int> uses_;                   // of a key, by undelivered points
+  std::map<std::string, int> unfinished_;             // keys that will be run, by points that have not ended
+  std::map<std::string, RunRow> failed_;              // now
   std::size_t ended_ = 0;
   WallClock::time_point begin_;
 };
