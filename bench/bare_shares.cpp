@@ -55,7 +55,7 @@ const std::vector<BareShares::Rate>& BareShares::solve() {
 
 // The links that flows connect with this one.
 void BareShares::collect(std::uint32_t first) {
-  if (std::exchange(links_[first].solved, solution_) == solution_) return;
+  if (std::exchange(links_[first].met, solution_) == solution_) return;
   together_.push_back(first);
   for (std::size_t i = 0; i < together_.size(); ++i) {
     Link& link = links_[together_[i]];
@@ -63,8 +63,9 @@ void BareShares::collect(std::uint32_t first) {
     link.open = 0;
     for (const std::uint32_t path : link.paths) {
       link.open += paths_[path].flows;
+      if (std::exchange(paths_[path].met, solution_) == solution_) continue;
       for (const std::uint32_t other : paths_[path].links)
-        if (std::exchange(links_[other].solved, solution_) != solution_) together_.push_back(other);
+        if (std::exchange(links_[other].met, solution_) != solution_) together_.push_back(other);
     }
   }
 }

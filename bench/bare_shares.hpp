@@ -34,12 +34,12 @@ class BareShares {
   struct Path {
     std::vector<std::uint32_t> links;
     double latency_s = 0, flows = 0;
-    std::uint32_t solved = 0;
+    std::uint32_t met = 0, solved = 0;  // by the solution of this number
   };
   struct Link {
     double bandwidth_Bps = 0, left_Bps = 0, open = 0;
     std::vector<std::uint32_t> paths{};  // with flows
-    std::uint32_t solved = 0;
+    std::uint32_t met = 0;
   };
   void collect(std::uint32_t link);
   void share();
