@@ -75,19 +75,11 @@ fetch_web() { fetch_npm web analysis/faces/web; }
 # What the manual's site draws and searches with.
 fetch_site() { fetch_npm site site; }
 
+# build [TARGET...]
 build() {
-  say "Building (release, in build/release)"
+  say "Building (release, in build/release; on two cores 5 minutes for what runs, 5 more for the tests)"
   cmake --preset release >/dev/null
-  # Of each step: how many are done, of how many, for how long it has been building, and for how long at this pace it will.
-  NINJA_STATUS='%f %t %e ' cmake --build --preset release -- "$@" | while read -r finished all seconds what; do
-    if [[ "$finished $all $seconds" =~ ^[0-9]+\ [0-9]+\ [0-9.]+$ && $finished -gt 0 ]]; then
-      seconds=${seconds%.*}
-      printf '[%d/%d, %d s, about %d s left] %s\n' "$finished" "$all" "$seconds" \
-        $((seconds * (all - finished) / finished)) "$what"
-    else
-      printf '%s\n' "$finished${all:+ $all}${seconds:+ $seconds}${what:+ $what}"
-    fi
-  done
+  NINJA_STATUS='[%f/%t, %e s] ' cmake --build --preset release -- "$@"
 }
 
 run() {
