@@ -259,6 +259,10 @@ FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
     choice.exact = false;
     choice.reason = "asked for, but approximate: " + why;
   };
+  const auto if_together = [&choice] {
+    choice.if_together = true;
+    choice.reason = "asked for; exact when all arrive together";
+  };
   const std::string sharing = fmt::format("up to {} messages share a link", sharing_.most_flows);
   switch (asked) {
     case Fidelity::closed:
@@ -273,7 +277,7 @@ FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
       } else if (!sharing_.equal_links)
         inexact("links are unequal");
       else if (!schedule_.ends_together)
-        choice.reason = "asked for; exact when all arrive together";
+        if_together();
       break;
     case Fidelity::steps:
       if (!sharing_.dedicated)
@@ -286,11 +290,10 @@ FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
     case Fidelity::flows:
       if (jitter)
         inexact("latencies jitter");
-      else if (!sharing_.equal_shares)
-        choice.reason =
-            "asked for; links or shares are unequal, so exact only without arrival skew and with one bottleneck";
-      else if (!sharing_.dedicated)
-        choice.reason = "asked for; exact when all arrive together";
+      else if (aggregates() && !sharing_.equal_shares)
+        inexact("links or shares are unequal");
+      else if (aggregates() && !sharing_.dedicated)
+        if_together();
       break;
     default:
       break;

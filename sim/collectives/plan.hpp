@@ -60,6 +60,7 @@ struct FidelityChoice {
   Fidelity fidelity = Fidelity::closed;
   bool exact = true;
   std::string reason;
+  bool if_together = false;  ///< then it is exact only where all ranks arrive at once
 };
 
 class Plan {

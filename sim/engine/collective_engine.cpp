@@ -8,6 +8,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/instants.hpp"
 
 namespace simsgd {
 
@@ -333,6 +334,7 @@ void CollectiveEngine::run_whole(const Prepared& prepared, const AnyCollective& 
     tell({channel, collective, *entry.plan, sequence, p, whole.arrival_s, whole.posted_s[p], whole.go_s,
           whole.ends_s[p]});
   channel.free_s = whole.ends_s;
+  entry.note_arrivals(whole.arrival_s);
   ++entry.count;
 }
 
@@ -376,6 +378,7 @@ void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::i
 }
 
 void CollectiveEngine::note_costed(const Operation& operation) {
+  operation.entry->note_arrivals(operation.arrival_s);
   ++operation.entry->count;
   if (ahead_.size() == most_ahead_) {
     std::erase_if(ahead_, [now_s = transport_.now()](const Costed& each) { return each.end_s <= now_s; });
@@ -404,12 +407,18 @@ void CollectiveEngine::retire(Channel& channel) {
 
 // The part of the collective engine that tells at the end what was done.
 
+void CollectiveEngine::PlanEntry::note_arrivals(const std::vector<double>& arrival_s) {
+  if (!choice.if_together || apart) return;
+  const auto [first, last] = std::minmax_element(arrival_s.begin(), arrival_s.end());
+  apart = before(*first, *last);
+}
+
 std::vector<FidelityRecord> CollectiveEngine::fidelities() const {
   std::vector<FidelityRecord> records;
   for (const auto& [key, entry] : plans_) {
     if (entry.count == 0) continue;
     FidelityRecord record{entry.operation, fidelity_name(entry.choice.fidelity), entry.choice.reason,
-                          entry.choice.exact, 0};
+                          entry.choice.exact && !entry.apart, 0};
     const auto same = std::find_if(records.begin(), records.end(), [&](FidelityRecord other) {
       other.count = 0;
       return other == record;

@@ -71,6 +71,9 @@ class CollectiveEngine {
     std::string operation;
     std::uint64_t count = 0;
     double predicted_s = 0;
+    bool apart = false;  // ranks have arrived at different instants; only where that decides what is exact
+
+    void note_arrivals(const std::vector<double>& arrival_s);
   };
   using PlanKey = std::tuple<GroupId, int, std::string, double, int, int, CodingTimes>;
   struct Arrival {

@@ -46,8 +46,9 @@ double arrival(const Setting& setting, int rank, int operation) {
   return setting.skew_s * draws.uniform();
 }
 
-// Ends of three operations in a row on one channel, of every rank.
-std::vector<double> ends(const Setting& setting, Fidelity fidelity, const AnyCollective& collective) {
+// Ends of three operations in a row on one channel, of every rank; and whether they are said to be exact.
+std::vector<double> ends(const Setting& setting, Fidelity fidelity, const AnyCollective& collective,
+                         bool* exact = nullptr) {
   std::vector<double> all(static_cast<std::size_t>(3 * setting.ranks));
   Job job = scripted_job(network_of(setting), [&](Worker& worker) {
     while (worker.next_step()) {
@@ -62,7 +63,9 @@ std::vector<double> ends(const Setting& setting, Fidelity fidelity, const AnyCol
   job.cluster.host.reduce_s_per_byte = setting.reduce_s_per_byte;
   job.cluster.host.launch_s = setting.launch_s;
   if (setting.jitter) job.network.jitter = {Distribution::Kind::exponential, 0, 5e-6, 1, {}, {}};
-  simulate_job(job);
+  const RunRecord record = simulate_job(job);
+  if (exact != nullptr)
+    *exact = std::ranges::all_of(record.fidelities, [](const FidelityRecord& each) { return each.exact; });
   return all;
 }
 
@@ -87,6 +90,28 @@ bool possible(const SchedulePlugin& plugin, int ranks) {
 }
 
 }  // namespace
+
+TEST_CASE("what is asked for and said to be exact is what messages say, whoever is late") {
+  int exact_ones = 0, others = 0;
+  for (const SchedulePlugin& plugin : schedule_plugins())
+    for (const Fidelity fidelity : {Fidelity::closed, Fidelity::flows})
+      for (int variant = 0; variant < 4; ++variant) {
+        const Setting setting{8, (variant & 1) ? 3e-4 : 0.0, (variant & 2) != 0};
+        const AnyCollective collective =
+            timed_any(plugin.op, 1e6 + 1, plugin.info.name, plugin.op == CollectiveOp::barrier ? 0 : 1);
+        CAPTURE(op_name(plugin.op));
+        CAPTURE(plugin.info.name);
+        CAPTURE(fidelity_name(fidelity));
+        CAPTURE(variant);
+        bool exact = false;
+        const std::vector<double> asked_for = ends(setting, fidelity, collective, &exact);
+        ++(exact ? exact_ones : others);
+        if (exact)
+          CHECK(worst_relative_difference(asked_for, ends(setting, Fidelity::messages, collective)) < 1e-9);
+      }
+  CHECK(exact_ones > 20);
+  CHECK(others > 20);
+}
 
 TEST_CASE("steps equals messages for every schedule, with skew, jitter, unequal links and host costs") {
   for (const SchedulePlugin& plugin : schedule_plugins()) {
