@@ -10,7 +10,7 @@ points=${3:-10000}
 study=scenarios/studies/bench_10k.json
 seeds="--set /seeds=$((points / 1000))"
 mkdir -p "$dir"
-rm -rf "$dir"/bench.db*
+rm -rf "$dir"/bench.db* "$dir"/shard.db*
 
 # Wall and CPU seconds of a command, whose output nobody reads.
 timed() { { /usr/bin/time -f '%e %U %S' "$@" >/dev/null 2>"$dir/log"; } && tail -1 "$dir/log"; }
