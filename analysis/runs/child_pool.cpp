@@ -269,7 +269,7 @@ std::string failure_of(const ChildEnd& end) {
 }
 
 void run_in_children(const ChildPoolSettings& settings, const ChildTasks& tasks) {
-  // Of large texts and many small blocks in turn: fast bins would be emptied for each of the former.
+  // Large texts and many small blocks take turns here, and glibc empties its fast bins for each large one.
   mallopt(M_MXFAST, 0);
   ChildPool(settings, tasks).run();
 }

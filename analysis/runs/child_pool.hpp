@@ -42,7 +42,8 @@ struct ChildTasks {
   /// memory is limited each task has a child of its own all the same.
   bool lasting = false;
   int wakes = -1;  ///< a file: the pool waits no longer once it can be read; -1: none
-  std::function<void(std::size_t most)> several{};  ///< called before `next` is asked up to so often in a row
+  /// Called before a run of at most `most` calls of `next`, so that they can be prepared together.
+  std::function<void(std::size_t most)> several{};
 };
 
 /// Until `next` says that there is none, and all have ended. Children die with this process. When it

@@ -35,7 +35,7 @@ class Turns {
 
   /// `force`: also a run that has a result, once. `whole`: a result counts only with its document.
   Turn ask(const std::string& key, bool force, bool whole) { return ask(std::vector{key}, force, whole)[0]; }
-  /// Of several, in one transaction, which costs more than a row.
+  /// The same for several, in one transaction: a transaction costs more than a row.
   std::vector<Turn> ask(const std::vector<std::string>& keys, bool force, bool whole);
   /// To be called now and then: says that this process lives.
   void beat();
