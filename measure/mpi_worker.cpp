@@ -156,12 +156,14 @@ void MpiWorker::start_clock() {
 void MpiWorker::train() {
   try {
     job_.algorithm->run(*this);
-    clock_.book(Activity::host);
-    ledger_.of(rank()).end_run(clock_.booked_s());
+    if (!end_.alone()) {
+      clock_.book(Activity::host);
+      return ledger_.of(rank()).end_run(clock_.booked_s());
+    }
   } catch (const MpiProgress::RunIsOver&) {
     clock_.book(Activity::host);
-    ledger_.of(rank()).cut(end_.over_s().value_or(clock_.booked_s()));
   }
+  ledger_.of(rank()).cut(end_.over_s().value_or(clock_.booked_s()));
 }
 
 bool MpiWorker::next_step() {
