@@ -14,14 +14,14 @@ std::uint32_t BareLoop::path(int from, int to) {
   return number;
 }
 
-void BareLoop::send(std::uint32_t path, double alpha_s, BareEvent end) {
+void BareLoop::send(std::uint32_t path, double alpha_s, BareEvent end, double bytes) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(messages_.size()));
     messages_.emplace_back();
   }
   const std::uint32_t message = free_.back();
   free_.pop_back();
-  messages_[message] = {end, path};
+  messages_[message] = {end, path, kNone, bytes};
   at({now_s_ + alpha_s, kFlows, message});
 }
 
@@ -49,7 +49,7 @@ void BareLoop::begin(std::uint32_t message) {
   (path.first == kNone ? path.first : messages_[path.last].next) = message;
   path.last = message;
   path.changed = true;
-  one.until = path.had + bytes_;
+  one.until += path.had;
   shares_.begin(one.path);
 }
 

@@ -1,6 +1,6 @@
 // What the bare programs of messages that meet have in common: a heap of events, and messages that share
-// links, written for this alone. All messages have the same bytes, so those of one path end in the order in
-// which they began.
+// links, written for this alone. Those that are on one path at a time have the same bytes, so they end in the
+// order in which they began.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct BareEvent {
 
 class BareLoop {
  public:
+  /// Messages have these bytes where nothing else is said.
   BareLoop(const Network& network, double bytes) : shares_(network), bytes_(bytes) {}
 
   /// Number of the path from GPU to GPU; and the sum of its latencies.
@@ -30,7 +31,8 @@ class BareLoop {
   double now_s() const { return now_s_; }
   void at(const BareEvent& event) { events_.push(event); }
   /// A message: flows after `alpha_s`, and `end` happens when the last byte has come.
-  void send(std::uint32_t path, double alpha_s, BareEvent end);
+  void send(std::uint32_t path, double alpha_s, BareEvent end) { send(path, alpha_s, end, bytes_); }
+  void send(std::uint32_t path, double alpha_s, BareEvent end, double bytes);
   /// The next event; false: none is left.
   bool next(BareEvent& event);
 
@@ -39,7 +41,7 @@ class BareLoop {
   struct Message {
     BareEvent end;
     std::uint32_t path = 0, next = kNone;  // on the same path
-    double until = 0;                      // its end in bytes that each message of the path has had
+    double until = 0;                      // its bytes; then its end in those that each of the path has had
   };
   struct Path {
     std::uint32_t first = kNone, last = kNone;  // messages

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "bench/bare_programs.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 
@@ -20,9 +21,10 @@ void spd_kfac(benchmark::State& state, Summary& summary, int workers, int steps,
                              {"/stop/steps", std::to_string(steps)}},
                             {}};
   for ([[maybe_unused]] auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kKfacScenario, overrides);
-    summary.time(fmt::format("SPD-KFAC, ResNet-152, {} GPUs x {} steps", workers, steps), run.elapsed,
-                 limit_s);
+    const ScenarioRun run = time_scenario_beside(state, kKfacScenario, overrides, bare_spd_kfac_s);
+    const std::string what = fmt::format("SPD-KFAC, ResNet-152, {} GPUs x {} steps", workers, steps);
+    summary.time(what, run.elapsed, limit_s);
+    summary.ratio(what + " / bare event loop", run.elapsed, run.bare, 0);
   }
 }
 
