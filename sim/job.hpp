@@ -100,6 +100,8 @@ struct Job {
   Target target;
   RecordSettings record;
   std::vector<Note> notes;  ///< on the scenario, known before the run
+  /// Of jobs before this one on the same machines, for those that come after it; null: none are kept.
+  std::shared_ptr<KnownPlans> known_plans;
 
   int workers() const { return cluster.workers(); }
   /// The algorithm's own, or the network's.

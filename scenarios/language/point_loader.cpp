@@ -78,6 +78,8 @@ std::string PointLoader::completed_text() {
 
 namespace {
 
+constexpr std::size_t kMostPlans = 64;  // methods may send other sizes in every run
+
 void check_learning(const Reader& reader, const Learner* learner) {
   if (learner == nullptr && reader.usable("/workload") && reader.value("/workload") == "self")
     reader.error("/workload", "belongs to a learner, which this scenario lacks",
@@ -132,7 +134,10 @@ void JobBuilder::build_settings(const Reader& reader) {
 }
 
 void JobBuilder::build_machines(const Reader& reader) {
-  if (!differs({"cluster", "network"}) && !(differs({"seed"}) && is_placed_by_seed(reader))) return;
+  const bool same = !differs({"cluster", "network"}) && !(differs({"seed"}) && is_placed_by_seed(reader));
+  if (!now_->empty() && (!same || job_.known_plans->size() > kMostPlans))
+    job_.known_plans = std::make_shared<KnownPlans>();
+  if (same) return;
   auto machines = build_cluster(reader);
   if (auto network = build_network(reader, machines ? &*machines : nullptr))
     job_.network = std::move(*network);

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
@@ -145,5 +148,11 @@ class Plan {
   std::vector<std::pair<LinkId, double>> link_bytes_;
   std::vector<double> bytes_sent_;
 };
+
+/// What a plan is for, beside ranks and machines: the operation, its schedule, bytes, root and tensors, and
+/// what coding takes.
+using PlanKey = std::tuple<CollectiveOp, std::string, double, int, int, CodingTimes>;
+/// Of all ranks of the same machines.
+using KnownPlans = std::map<PlanKey, std::shared_ptr<const Plan>>;
 
 }  // namespace simsgd

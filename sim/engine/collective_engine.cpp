@@ -96,25 +96,29 @@ const std::string& CollectiveEngine::schedule_name(const AnyCollective& collecti
   return name->second;
 }
 
-std::unique_ptr<Plan> CollectiveEngine::make_plan(const AnyCollective& collective) const {
+std::shared_ptr<const Plan> CollectiveEngine::make_plan(const AnyCollective& collective) const {
   const CollectiveOptions& options = options_of(collective);
   const std::vector<int>& ranks = groups_.ranks(options.group);
   if (const auto& messages = messages_of(collective))
-    return std::make_unique<Plan>(scaled(*messages, std::get<CustomCollective>(collective).size),
+    return std::make_shared<Plan>(scaled(*messages, std::get<CustomCollective>(collective).size),
                                   job_.cluster, ranks, options.bytes, options.tensors, LibraryCosts(),
                                   options.times);
-  return std::make_unique<Plan>(plan_by_policy(job_.network.collectives, job_.cluster, ranks,
+  return std::make_shared<Plan>(plan_by_policy(job_.network.collectives, job_.cluster, ranks,
                                                {op_of(collective), options.bytes, root_of(collective),
                                                 options.tensors, options.schedule, options.times}));
 }
 
 CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const AnyCollective& collective) {
   const CollectiveOptions& options = options_of(collective);
-  PlanEntry& entry = plans_[{options.group, static_cast<int>(op_of(collective)), schedule_name(collective),
-                             options.bytes, root_of(collective), options.tensors, options.times}];
+  const PlanKey key = {op_of(collective),   schedule_name(collective), options.bytes,
+                       root_of(collective), options.tensors,           options.times};
+  PlanEntry& entry = plans_[{options.group, key}];
   if (entry.plan) return entry;
   entry.custom = messages_of(collective);
-  entry.plan = make_plan(collective);
+  std::shared_ptr<const Plan> own;
+  auto& known = job_.known_plans && options.group == kWorld && !entry.custom ? (*job_.known_plans)[key] : own;
+  if (!known) known = make_plan(collective);
+  entry.plan = known;
   entry.predicted_s = simsgd::predicted_s(*entry.plan);
   entry.choice = entry.plan->choose(job_.network.fidelity, jitter_ != nullptr, Beside::computing);
   entry.operation = fmt::format("{} by {} among {}", op_name(op_of(collective)),

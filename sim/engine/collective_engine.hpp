@@ -65,7 +65,7 @@ class CollectiveEngine {
   struct Operation;
   struct Channel;
   struct PlanEntry {
-    std::unique_ptr<Plan> plan;
+    std::shared_ptr<const Plan> plan;
     std::shared_ptr<const Schedule> custom;  // kept, so that its address stays its own
     FidelityChoice choice;
     std::string operation;
@@ -75,7 +75,6 @@ class CollectiveEngine {
 
     void note_arrivals(const std::vector<double>& arrival_s);
   };
-  using PlanKey = std::tuple<GroupId, int, std::string, double, int, int, CodingTimes>;
   struct Arrival {
     Channel* channel;
     std::uint64_t sequence;
@@ -86,7 +85,7 @@ class CollectiveEngine {
   PlanEntry& plan_for(const AnyCollective& collective);
   /// That an algorithm asks for; of messages of its own a name made for them.
   const std::string& schedule_name(const AnyCollective& collective);
-  std::unique_ptr<Plan> make_plan(const AnyCollective& collective) const;
+  std::shared_ptr<const Plan> make_plan(const AnyCollective& collective) const;
   Channel& channel_of(GroupId group, ChannelId channel);
   Operation& post(Channel& channel, std::int32_t group_rank, double time_s, AnyCollective&& collective,
                   CollectiveSlot slot);
@@ -110,7 +109,7 @@ class CollectiveEngine {
   Executor& executor_;
   const Observers& observers_;
   std::unique_ptr<JitterTable> jitter_;
-  std::map<PlanKey, PlanEntry> plans_;
+  std::map<std::pair<GroupId, PlanKey>, PlanEntry> plans_;
   std::map<const Schedule*, std::string> custom_names_;  // numbered in the order of first use
   std::map<std::pair<GroupId, ChannelId>, std::unique_ptr<Channel>> channels_;
   Channel* last_channel_ = nullptr;  // that was asked for: the next is mostly the same
