@@ -78,6 +78,7 @@ void Slowdown::started(const Started& operation) {
   const auto under_way = std::find_if(spans_.begin(), spans_.end(),
                                       [&](const Span& span) { return span.end_s > operation.at_s; });
   spans_.erase(spans_.begin(), under_way);
+  if (spans_.capacity() == 0) spans_.reserve(4);
   if (spans_.empty() || free_s > spans_.back().end_s) spans_.push_back({free_s, operation.traffic, begin_s});
 }
 

@@ -106,7 +106,7 @@ class LockstepRun {
   bool next_step(std::size_t rank);
   void end_step(std::size_t rank);
   const StepTrace::Actions& actions_of(std::size_t rank) const;
-  bool act(std::size_t rank, const StepTrace::Action& action);
+  [[gnu::always_inline]] inline bool act(std::size_t rank, const StepTrace::Action& action);
   void draw(std::size_t rank, const StepTrace::Action& action);
   void begin_gradient(std::size_t rank);
   void begin_backward(std::size_t rank);
