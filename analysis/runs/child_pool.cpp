@@ -35,7 +35,7 @@ constexpr int kTick_ms = 100, kLater_ms = 20;
 // Tasks that are so short lie ready where a child takes them up: it would wait for us else. And a child is
 // given neighbours, which have most in common: what it has read and built for one is there for the next.
 constexpr double kShort_s = 0.25;
-constexpr std::size_t kNeighbours = 16;
+constexpr std::size_t kNeighbours = 32;
 
 // How a task ended, as a child tells it: followed by so many bytes of text.
 struct AnswerHead {

@@ -227,7 +227,7 @@ std::string run_key(const Json& resolved_scenario, int model_version) {
 }
 
 std::string run_key_of_text(const std::string& resolved_scenario, int model_version) {
-  return name_key("run", fmt::format("{}\n{}", model_version, resolved_scenario));
+  return name_key("run", std::to_string(model_version) + "\n" + resolved_scenario);
 }
 
 }  // namespace simsgd

@@ -110,7 +110,7 @@ class StoreSink final : public RunSink {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kMostUnwritten = 32, kMostUnwrittenBytes = 64 << 10;
+  static constexpr std::size_t kMostUnwritten = 128, kMostUnwrittenBytes = 256 << 10;
   static constexpr std::size_t kBriefShrinks = 16;  // to less than a sixteenth, over one like it
   static constexpr std::chrono::milliseconds kLongestUnwritten{100};
 

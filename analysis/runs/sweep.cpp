@@ -54,12 +54,12 @@ class Sweep {
 
   void run() {
     // Everything is looked at before anything is made, so that bad input leaves no file behind.
-    const std::vector<PointEstimate> estimates =
-        examine_points(study_, all_, settings_, *open_sink_to_look(settings_.database));
+    const std::unique_ptr<const RunSink> found = open_sink_to_look(settings_.database);
+    const std::vector<PointEstimate> estimates = examine_points(study_, all_, settings_, *found);
     sink_ = open_sink(settings_.database, settings_.shard);
     sink_->put(result_study(study_, all_));
     if (!settings_.force) rounds_.look(all_, *sink_);
-    for (const SweepPoint& point : points_to_run(all_, settings_, *sink_)) left_.insert(point.position);
+    for (const SweepPoint& point : points_to_run(all_, settings_, *found)) left_.insert(point.position);
     next_round();
     for (const SweepPoint& point : all_) {
       if (!settings_.shard.has(point)) continue;

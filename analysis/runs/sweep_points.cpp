@@ -247,9 +247,11 @@ Json look_at_part(const Study& study, const Points& part, bool with_keys, const 
     const Examined seen = examined(job);
     const double bytes_per_worker =
         kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(seen.parameters);
-    estimates.push_back({point.position, peak_memory_bytes() + kRecordBytes + seen.workers * bytes_per_worker,
-                         seen.workers, seen.steps, runs_per_draw(scenario, job)});
+    estimates.push_back({point.position, kRecordBytes + seen.workers * bytes_per_worker, seen.workers,
+                         seen.steps, runs_per_draw(scenario, job)});
   });
+  const double peak_bytes = peak_memory_bytes();
+  for (Json& each : estimates) each[1] = each[1].get<double>() + peak_bytes;
   return {{"keys", std::move(keys)}, {"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
 }
 
