@@ -26,8 +26,8 @@ struct ExplainVerb {
 
 /// "7B" and "110M" are how networks are named: 7e9 and 110e6.
 std::string without_suffix(const std::string& parameters) {
-  if (parameters.ends_with('B')) return parameters.substr(0, parameters.size() - 1) + "e9";
-  if (parameters.ends_with('M')) return parameters.substr(0, parameters.size() - 1) + "e6";
+  for (const auto& [suffix, power] : {std::pair{'k', "e3"}, {'M', "e6"}, {'B', "e9"}, {'T', "e12"}})
+    if (parameters.ends_with(suffix)) return parameters.substr(0, parameters.size() - 1) + power;
   return parameters;
 }
 

@@ -34,10 +34,6 @@ std::vector<double> known(const NumberColumn& values) {
   return known;
 }
 
-std::string percent(double share) {
-  return share > 0 && share < 0.005 ? "<1 %" : fmt::format("{:.0f} %", 100 * share);
-}
-
 // A table with one column for each run.
 class Columns {
  public:
@@ -164,7 +160,7 @@ class Columns {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double total = totals[i].value_or(0), value = values[i].value_or(0);
       shown = shown || value > kLeastShare * total;
-      cells.push_back(total > 0 ? percent(value / total) + pad_left(unit.show(value), width + 2) : "-");
+      cells.push_back(total > 0 ? shown_share(value / total) + pad_left(unit.show(value), width + 2) : "-");
     }
     if (shown) row(label, "", std::move(cells));
   }

@@ -202,7 +202,8 @@ std::vector<std::string> row_of(const std::string& label, const std::vector<RunV
 }  // namespace
 
 std::string RunView::network_fidelity() const {
-  if (clock() == "wall" || failed() || !document_->contains("fidelity")) return "";
+  if (clock() == "wall" || failed() || !document_->contains("fidelity") || text("/cluster/workers") == "1")
+    return "";
   std::set<std::string> names;
   bool exact = true;
   for (const nlohmann::ordered_json& each : document_->at("fidelity")) {

@@ -42,7 +42,7 @@ CommonUnit common(const UnitOfMeasure (&units)[count], const std::vector<double>
   const double least = smallest(values);
   const UnitOfMeasure* chosen = units;
   for (const UnitOfMeasure& unit : units)
-    if (least >= unit.from) chosen = &unit;
+    if (least > 0 ? least >= unit.from : unit.size == 1) chosen = &unit;
   return {chosen->name, chosen->size, decimals_of(least / chosen->size)};
 }
 
@@ -69,6 +69,13 @@ std::string grouped(double value, int decimals) {
   for (auto at = static_cast<std::ptrdiff_t>(point) - 3; at > 0; at -= 3)
     digits.insert(static_cast<std::size_t>(at), ",");
   return (std::signbit(value) && value != 0 ? "-" : "") + digits;
+}
+
+std::string shown_share(double share) {
+  constexpr double kRounding = 1e-9;
+  if (share > kRounding && share <= 0.005) return "<1 %";
+  if (share >= 0.995 && share < 1 - kRounding) return ">99 %";
+  return fmt::format("{:.0f} %", std::nearbyint(100 * share) + 0.0);  // + 0.0: without the sign of a 0
 }
 
 CommonUnit common_time_unit(const std::vector<double>& seconds) { return common(kTimes, seconds); }

@@ -23,8 +23,12 @@ std::string pad_right(const std::string& text, std::size_t width);
 /// With so many decimals, and thousands separated by commas: "1,729.5".
 std::string grouped(double value, int decimals);
 
+/// A share of a whole: "51 %", and "<1 %" or ">99 %" of what is neither nothing nor all.
+std::string shown_share(double share);
+
 /// One unit for values that are to be compared: the largest in which the smallest of them (but 0) is at least
-/// 1 (minutes, hours and days: 2), and decimals with which that one has at least three digits.
+/// 1 (minutes, hours and days: 2), and decimals with which that one has at least three digits. SI where all
+/// are 0.
 struct CommonUnit {
   std::string name;
   double size = 1;  ///< in SI

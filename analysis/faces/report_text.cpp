@@ -64,7 +64,7 @@ std::vector<CommonUnit> units_of(const Chart& chart) {
                         });
     const bool shared = known.contains(key) && (end || column.unit != "1");
     units.push_back(shared ? known.at(key) : counts ? CommonUnit{} : unit_for(column.unit, numbers));
-    known.emplace(key, units.back());
+    if (!numbers.empty()) known.emplace(key, units.back());
     if (column.field == "value") known.emplace("value", units.back());
   }
   return units;

@@ -18,13 +18,9 @@ namespace {
 
 constexpr int kBar = 48;  // characters of the longest step
 
-std::string percent(double share) {
-  return fmt::format("{:.0f} %", std::round(100 * share) + 0.0);  // + 0.0: without the sign of a 0
-}
-
 /// What is kept of perfect speed-up: "51 %", and "0.15 %" rather than 0.
 std::string kept(double share) {
-  return share < 0.00995 ? fmt::format("{:.2g} %", 100 * share) : percent(share);
+  return share < 0.00995 ? fmt::format("{:.2g} %", 100 * share) : shown_share(share);
 }
 
 /// "9.4 Gb/s": as networks are sold.
@@ -85,7 +81,7 @@ std::string what_helps(const ScalingAnswer& answer) {
   const auto best = answer.remedies.begin();
   if (best == answer.remedies.end() || !best->impossible.empty() || saved(answer, *best) < kWorthIt)
     return " Nothing that was tried makes it 2 % faster.";
-  return fmt::format(" Most is saved by {}: {} of the step ({}).", best->label, percent(saved(answer, *best)),
+  return fmt::format(" Most is saved by {}: {} of the step ({}).", best->label, shown_share(saved(answer, *best)),
                      best->caveat);
 }
 
@@ -156,7 +152,7 @@ std::string remedies_table(const ScalingAnswer& answer, std::size_t width) {
     table.rows.push_back(
         each.impossible.empty()
             ? std::vector<std::string>{each.label, each.caveat, human_time(each.step_s),
-                                       kept(each.efficiency), percent(saved(answer, each))}
+                                       kept(each.efficiency), shown_share(saved(answer, each))}
             : std::vector<std::string>{each.label, printable(each.impossible), "-", "-", "-"});
   std::string text = text_rows(table);
   if (width == 0 || text.find('\n') == std::string::npos) return text;
@@ -204,9 +200,9 @@ std::string scaling_text(const ScalingAnswer& answer, std::size_t width) {
   std::string text = sentences(answer) + "\n\n" + picture(answer);
   for (const TimeShare& each : answer.parts)
     text += fmt::format("  {:<28}{:>10}{:>7}\n", each.label, human_time(each.seconds),
-                        percent(each.seconds / answer.asked.step_s));
+                        shown_share(each.seconds / answer.asked.step_s));
   for (const Interval& each : answer.step_intervals)
-    text += fmt::format("  {} of steps lie in {} to {}\n", percent(each.level), human_time(each.low),
+    text += fmt::format("  {} of steps lie in {} to {}\n", shown_share(each.level), human_time(each.low),
                         human_time(each.high));
   text += "\n" + sizes_table(answer) + "\n" + remedies_table(answer, width);
   for (const std::string& note : answer.notes) text += "\nnote: " + printable(note) + "\n";

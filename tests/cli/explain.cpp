@@ -169,7 +169,7 @@ TEST_CASE("explain reads numbers and names as people write them: 110M, 10GbE, DD
   };
   const Json plain = step("110e6", " --network 10gbe --framework ddp");
   CHECK(step("110M", " --network 10GbE --framework DDP") == plain);
-  CHECK(step("0.11B", " --network 10gbe") == plain);
+  for (const char* same : {"0.11B", "110000k", "0.00011T"}) CHECK(step(same, " --network 10gbe") == plain);
 }
 
 TEST_CASE("explain: a remedy that cannot be simulated says why beside the others, and nothing saves -0 %") {

@@ -377,6 +377,27 @@ TEST_CASE("values to be compared share the unit in which the smallest is at leas
 TEST_CASE("a value below every unit, and none at all, are still shown") {
   CHECK(common_time_unit({1e-12}).show(1e-12) == "0.00100");
   CHECK(common_time_unit({}).show(0) == "0.0");
+  for (const std::vector<double>& nothing : {std::vector<double>{}, {0}, {0, 0}}) {
+    CHECK(common_time_unit(nothing).name == "s");
+    CHECK(common_bytes_unit(nothing).name == "B");
+  }
+}
+
+TEST_CASE("a share is 0 % or 100 % only where it is nothing or all") {
+  for (int of_2000 = -100; of_2000 <= 2000; ++of_2000) {
+    CAPTURE(of_2000);
+    const std::string shown = shown_share(of_2000 / 2000.0);
+    CHECK((shown == "100 %") == (of_2000 == 2000));
+    if (of_2000 >= 0) CHECK((shown == "0 %") == (of_2000 == 0));
+    CHECK(shown.find("-0 ") == std::string::npos);
+  }
+}
+
+TEST_CASE("a summary tells no fidelity of one worker, which has sent nothing") {
+  OrderedJson alone = document("any", 1);
+  CHECK(summary_table({column(alone)}).find("Network fidelity") != std::string::npos);
+  alone["scenario"]["cluster"]["workers"] = 1;
+  CHECK(summary_table({column(alone)}).find("Network fidelity") == std::string::npos);
 }
 
 }  // namespace simsgd::test::results_summary
