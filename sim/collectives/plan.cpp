@@ -113,6 +113,7 @@ void Plan::keep_floor() {
 
 void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
   bytes_sent_.assign(ranks.size(), 0.0);
+  if (schedule_.sent_bytes.size() == ranks.size()) bytes_sent_ = schedule_.sent_bytes;
   double fullest = 0;
   for (const Stage& stage : schedule_.stages) {
     std::vector<double> alpha(ranks.size(), 0.0), transfer(ranks.size(), 0.0), jitter(ranks.size(), 1.0),
@@ -131,7 +132,7 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       wire[i] = path.wire_bytes;
       transfer[i] = path.wire_bytes * path.beta_s_per_byte;
       jitter[i] = stage.pays_latency ? path.jitter_factor : 0;
-      bytes_sent_[i] += (stage.bytes + stage.beside_bytes) * stage.repeat;
+      if (schedule_.sent_bytes.empty()) bytes_sent_[i] += (stage.bytes + stage.beside_bytes) * stage.repeat;
     }
     if (stage.pays_latency) {
       const double links_s = *std::max_element(transfer.begin(), transfer.end()),

@@ -42,6 +42,7 @@ std::int64_t Schedule::messages() const {
 Schedule scaled(Schedule schedule, double factor) {
   for (Stage& stage : schedule.stages)
     for (double* bytes : {&stage.bytes, &stage.reduce_bytes, &stage.beside_bytes}) *bytes *= factor;
+  for (double& bytes : schedule.sent_bytes) bytes *= factor;
   return schedule;
 }
 

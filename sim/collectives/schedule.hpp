@@ -68,6 +68,7 @@ struct Schedule {
   int blocks = 1;  ///< that the messages carry
   /// Where the stages are the costs of a pipeline: its messages, one by one. Else empty.
   std::function<Schedule()> one_by_one{};
+  std::vector<double> sent_bytes{};  ///< by each rank, where stages are only what the busiest links carry
 
   std::int64_t messages() const;  ///< in all stages and repetitions
 };

@@ -39,6 +39,8 @@ struct SchedulePlugin : Plugin<Schedule, const ScheduleRequest&> {
 const std::vector<SchedulePlugin>& schedule_plugins();
 /// The schedule that an operation uses when the scenario names none.
 std::string default_schedule(CollectiveOp op);
+/// What each rank sends in a double binary tree over nodes: up to its parent and down to its children.
+std::vector<double> sent_in_two_trees(int nodes, int per_node, double bytes);
 /// Null if there is none of that name for the operation.
 const SchedulePlugin* find_schedule(CollectiveOp op, const std::string& name);
 

@@ -3,6 +3,7 @@
 // exact in any order; the expected result is added up here, without any schedule.
 #include <doctest/doctest.h>
 
+#include <numeric>
 #include <set>
 
 #include "sim/collectives/schedules.hpp"
@@ -214,21 +215,32 @@ TEST_CASE("all_to_all: rank j has part j of what every rank gave") {
 }
 
 TEST_CASE(
-    "a double binary tree in pieces: a rank sends at most twice the vector, and a leaf of one tree is none of the other") {
-  // 8 nodes of 1: 7 edges in each tree, each carries half of the vector up and half down: 14 m in all.
-  Schedule schedule =
-      find_schedule(Op::all_reduce, "double_binary_tree")->make({8, 8000, 0, 1, 500}).one_by_one();
-  CHECK(schedule.blocks == 2 * 8);
-  std::vector<double> sent(8, 0.0);
-  double total = 0;
-  for (const Stage& stage : schedule.stages)
-    for (std::size_t rank = 0; rank < 8; ++rank)
-      if (stage.to[rank] >= 0) {
-        sent[rank] += stage.bytes;
-        total += stage.bytes;
+    "a double binary tree: each rank sends what its pieces are, 2 (P-1) m in all and at most 2 m, or 3 m before a chain") {
+  for (int ranks = 2; ranks <= 24; ++ranks)
+    for (int per_node = 1; per_node <= ranks; ++per_node) {
+      if (ranks % per_node != 0) continue;
+      CAPTURE(ranks);
+      CAPTURE(per_node);
+      const Schedule whole =
+          find_schedule(Op::all_reduce, "double_binary_tree")->make({ranks, 8000, 0, per_node, 500});
+      const Schedule pieces = whole.one_by_one();
+      CHECK(pieces.blocks == 2 * 8);
+      std::vector<double> sent(static_cast<std::size_t>(ranks), 0.0);
+      for (const Stage& stage : pieces.stages)
+        for (std::size_t rank = 0; rank < sent.size(); ++rank)
+          if (stage.to[rank] >= 0) sent[rank] += stage.bytes;
+      for (std::size_t rank = 0; rank < sent.size(); ++rank) {
+        CHECK(whole.sent_bytes[rank] == doctest::Approx(sent[rank]).epsilon(1e-12));
+        CHECK(sent[rank] <= (per_node > 1 ? 3 : 2) * 8000.0 + 1e-6);
       }
-  CHECK(total == doctest::Approx(14 * 8000.0));
-  for (const double bytes : sent) CHECK(bytes <= 2 * 8000.0 + 1e-6);
+      CHECK(std::accumulate(sent.begin(), sent.end(), 0.0) == doctest::Approx(2 * (ranks - 1) * 8000.0));
+      // Among the switches of nodes each GPU's part goes through such trees, and the vector and a part
+      // inside.
+      const Schedule switches = find_schedule(Op::all_reduce, "nvls")->make({ranks, 8000, 0, per_node, 0});
+      const double nodes = ranks / per_node, inside = per_node > 1 ? 8000.0 * (per_node + 1) : 0;
+      CHECK(std::accumulate(switches.sent_bytes.begin(), switches.sent_bytes.end(), 0.0) ==
+            doctest::Approx(2 * (nodes - 1) * 8000 + nodes * inside));
+    }
 }
 
 }  // namespace simsgd::test::collectives_carried

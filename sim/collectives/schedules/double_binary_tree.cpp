@@ -149,6 +149,7 @@ Schedule make_double_tree(const ScheduleRequest& request) {
   if (request.ranks == 1) return schedule;
   schedule.together = true;
   schedule.one_by_one = [request] { return double_tree_in_pieces(request); };
+  schedule.sent_bytes = sent_in_two_trees(nodes, per_node, request.bytes);
   std::vector<Stage>& stages = schedule.stages;
   const auto flow = [&](int size, double bytes, double reduce_bytes) {
     stages.push_back(make_stage(around(request.ranks, size), bytes, reduce_bytes));
@@ -185,3 +186,15 @@ std::vector<SchedulePlugin> double_binary_tree() {
 }
 
 }  // namespace simsgd::schedules
+
+std::vector<double> simsgd::sent_in_two_trees(int nodes, int per_node, double bytes) {
+  std::vector<double> sent(static_cast<std::size_t>(nodes) * static_cast<std::size_t>(per_node), 0.0);
+  for (int tree = 0; tree < 2; ++tree)
+    for (int rank = 0; rank < nodes * per_node; ++rank) {
+      const int up =
+          rank % per_node > 0 ? rank - 1 : schedules::parent(tree, rank / per_node, nodes) * per_node;
+      if (up < 0) continue;  // the root
+      for (const int sender : {rank, up}) sent[static_cast<std::size_t>(sender)] += bytes / 2;
+    }
+  return sent;
+}

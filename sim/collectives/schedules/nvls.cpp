@@ -64,6 +64,9 @@ Schedule make_nvls(const ScheduleRequest& request) {
     schedule.stages.push_back(make_stage(around(ranks, per_node, 1), inside, 0));
     schedule.stages.back().beside_bytes = request.bytes + part - inside;
   }
+  for (const double tree_bytes : sent_in_two_trees(nodes, 1, part))
+    schedule.sent_bytes.insert(schedule.sent_bytes.end(), static_cast<std::size_t>(per_node),
+                               tree_bytes + (per_node > 1 ? request.bytes + part : 0));
   int top = 1;
   for (; top < nodes; top *= 2)
     schedule.stages.push_back(make_stage(level(ranks, per_node, top, true), 0, 0));
