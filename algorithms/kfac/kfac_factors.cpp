@@ -8,13 +8,30 @@
 
 namespace simsgd {
 
+namespace {
+
+/// Calls `panel` with the first column and the number of columns of each.
+template <class Function>
+void for_each_panel(Eigen::Index dim, const Function& panel) {
+  for (Eigen::Index begin = 0; begin < dim; begin += kFactorPanel)
+    panel(begin, std::min(kFactorPanel, dim - begin));
+}
+
+}  // namespace
+
 template <class T>
 Matrix<T> unpack_symmetric(std::span<const T> packed, std::int64_t dim) {
   CHECK(packed.size() == triangle(static_cast<std::size_t>(dim)), "a triangle of another size");
   Matrix<T> full(dim, dim);
   const T* next = packed.data();
-  for (Eigen::Index j = 0; j < dim; ++j)
-    for (Eigen::Index i = 0; i <= j; ++i) full(i, j) = full(j, i) = *next++;
+  for_each_panel(dim, [&](Eigen::Index begin, Eigen::Index size) {
+    for (Eigen::Index j = begin; j < begin + size; ++j)
+      for (Eigen::Index i = begin; i <= j; ++i) full(i, j) = full(j, i) = *next++;
+    const Eigen::Map<const Matrix<T>> above(next, begin, size);
+    full.block(0, begin, begin, size) = above;
+    full.block(begin, 0, size, begin) = above.transpose();
+    next += above.size();
+  });
   return full;
 }
 
@@ -22,29 +39,31 @@ template <class T>
 void pack_upper(const Matrix<T>& matrix, std::span<T> packed) {
   CHECK(packed.size() == triangle(static_cast<std::size_t>(matrix.cols())), "a triangle of another size");
   T* next = packed.data();
-  for (Eigen::Index j = 0; j < matrix.cols(); ++j) next = std::copy_n(matrix.col(j).data(), j + 1, next);
+  for_each_panel(matrix.cols(), [&](Eigen::Index begin, Eigen::Index size) {
+    for (Eigen::Index j = begin; j < begin + size; ++j)
+      next = std::copy_n(matrix.col(j).data() + begin, j - begin + 1, next);
+    for (Eigen::Index j = begin; j < begin + size; ++j) next = std::copy_n(matrix.col(j).data(), begin, next);
+  });
 }
 
 namespace {
 
-// Appends the upper triangle of scale C C'.
+// Appends the upper triangle of scale C C'. What is above a panel's corner is computed where it stays.
 template <class T>
 void append_products(const Matrix<T>& columns, T scale, std::vector<T>& packed) {
-  const Eigen::Index dim = columns.rows();
-  Matrix<T> panel(dim, std::min(dim, kFactorPanel));
-  for (Eigen::Index begin = 0; begin < dim; begin += kFactorPanel) {
-    const Eigen::Index size = std::min(kFactorPanel, dim - begin);
+  Matrix<T> corner;
+  for_each_panel(columns.rows(), [&](Eigen::Index begin, Eigen::Index size) {
     const auto own = columns.middleRows(begin, size);
-    if (begin > 0)
-      panel.topLeftCorner(begin, size).noalias() = scale * (columns.topRows(begin) * own.transpose());
-    auto corner = panel.block(begin, 0, size, size);
-    corner.setZero();
+    corner.setZero(size, size);
     corner.template selfadjointView<Eigen::Upper>().rankUpdate(own, scale);
-    for (Eigen::Index j = 0; j < size; ++j) {
-      const T* column = panel.col(j).data();
-      packed.insert(packed.end(), column, column + begin + j + 1);
-    }
-  }
+    for (Eigen::Index j = 0; j < size; ++j)
+      packed.insert(packed.end(), corner.col(j).data(), corner.col(j).data() + j + 1);
+    if (begin == 0) return;
+    const std::size_t at = packed.size();
+    packed.resize(at + static_cast<std::size_t>(begin * size));  // of zeros
+    Eigen::Map<Matrix<T>>(packed.data() + at, begin, size).noalias() +=
+        scale * (columns.topRows(begin) * own.transpose());
+  });
 }
 
 }  // namespace

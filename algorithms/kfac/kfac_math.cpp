@@ -37,7 +37,7 @@ using FloatMatrix = Matrix<float>;
 
 std::vector<float> packed_identity(std::int64_t dim) {
   std::vector<float> packed(triangle(static_cast<std::size_t>(dim)), 0.0F);
-  for (std::size_t j = 0; j < static_cast<std::size_t>(dim); ++j) packed[triangle(j) + j] = 1.0F;
+  for (std::size_t j = 0; j < static_cast<std::size_t>(dim); ++j) packed[packed_diagonal(j)] = 1.0F;
   return packed;
 }
 
@@ -54,7 +54,7 @@ Tensor average(Executor& executor, std::int64_t dim, const Tensor& old, const Te
 double mean_diagonal(const std::vector<float>& packed, std::int64_t dim) {
   double sum = 0;
   for (std::size_t j = 0; j < static_cast<std::size_t>(dim); ++j)
-    sum += static_cast<double>(packed[triangle(j) + j]);
+    sum += static_cast<double>(packed[packed_diagonal(j)]);
   return sum / static_cast<double>(dim);
 }
 

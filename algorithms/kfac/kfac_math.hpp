@@ -30,12 +30,17 @@ namespace simsgd {
 // (convolutional), scaled as in the released code of SPD-KFAC (Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533).
 // Checked against dense Fisher matrices and finite differences in tests/algorithms/kfac_math.cpp.
 
-/// Columns of a factor that are computed together: so many stay in the second cache until they are packed.
+/// Columns of a factor that are computed together.
 constexpr std::int64_t kFactorPanel = 128;
 
-/// Entries of the upper triangle of an n x n matrix, diagonal included. Packed column by column: entry (i,
-/// j), i <= j, is at triangle(j) + i.
+/// Entries of the upper triangle of an n x n matrix, diagonal included. Packed panel by panel: of each first
+/// the upper triangle of the square on the diagonal, column by column, then the rectangle above it, likewise.
 constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }
+/// Where the entry (j, j) is in it.
+constexpr std::size_t packed_diagonal(std::size_t j) {
+  const std::size_t place = j % kFactorPanel;
+  return triangle(j - place) + triangle(place) + place;
+}
 
 /// A layer with factors, and where their packed triangles lie in one flat vector.
 struct LayerFactors {

@@ -337,6 +337,14 @@ TEST_CASE("the triangle of an n x n matrix has n(n+1)/2 numbers, and unpacks to 
   pack_upper<double>(symmetric, packed);
   CHECK(packed == std::vector<double>{1, 2, 3, 4, 5, 6});  // column by column
   CHECK(unpack_symmetric<double>(packed, 3) == symmetric);
+  constexpr Eigen::Index kDim = 2 * kFactorPanel + 3;  // of several panels
+  const Dense any = Dense::Random(kDim, kDim);
+  const Dense larger = any + any.transpose();
+  packed.resize(triangle(kDim));
+  pack_upper<double>(larger, packed);
+  CHECK(unpack_symmetric<double>(packed, kDim) == larger);
+  for (Eigen::Index j = 0; j < kDim; ++j)
+    CHECK(packed[packed_diagonal(static_cast<std::size_t>(j))] == larger(j, j));
 }
 
 TEST_CASE("with one sample, A (x) G is the dense Fisher matrix of every linear layer") {
