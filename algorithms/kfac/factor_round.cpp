@@ -117,10 +117,9 @@ void FactorRound::compute_in_bulk() {
 }
 
 void FactorRound::spend_on(std::size_t factor) {
-  const std::string label = "factor " + setup_.layers.factors[factor].name;
   worker_.compute().spend_on(Activity::factor,
                              setup_.costs.factor_s[factor] * setup_.costs.slower(worker_.rank()), own_,
-                             label.c_str());
+                             setup_.layers.factors[factor].computing.c_str());
 }
 
 // Factors become ready in the order of the groups.

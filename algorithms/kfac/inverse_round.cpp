@@ -130,10 +130,9 @@ void InverseRound::invert_one(std::size_t factor) {
                    : inverse_g(worker_.executor(), layer, pair, setup_.math, worker_.step());
     last = inverse;
   }
-  const std::string label = "inverse " + setup_.layers.factors[factor].name;
   worker_.compute().spend_on(Activity::inverse,
                              setup_.costs.inverse_s[factor] * setup_.costs.slower(worker_.rank()), last,
-                             label.c_str());
+                             setup_.layers.factors[factor].inverting.c_str());
 }
 
 void InverseRound::broadcast(std::size_t factor) {

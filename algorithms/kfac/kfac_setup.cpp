@@ -38,8 +38,11 @@ KfacLayers kfac_layers(const Workload& workload) {
     const FactorDims dims = factor_dims(layer);
     if (dims.g == 0) continue;
     const int index = static_cast<int>(l);
-    result.factors.push_back({index, true, dims.a, layer.positions, "A " + layer.name});
-    result.factors.push_back({index, false, dims.g, layer.positions, "G " + layer.name});
+    for (const bool is_a : {true, false}) {
+      const std::string name = (is_a ? "A " : "G ") + layer.name;
+      result.factors.push_back(
+          {index, is_a, is_a ? dims.a : dims.g, layer.positions, name, "factor " + name, "inverse " + name});
+    }
     // The first place at which this layer and all behind it are through.
     std::size_t position = 0;
     while (position + 1 < tensors.size() && tensors[position + 1].layer >= index) ++position;

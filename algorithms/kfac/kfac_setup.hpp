@@ -25,8 +25,9 @@ struct WorkloadFactor {
   int layer = 0;  ///< of Workload::layers
   bool is_a = true;
   int dim = 0;
-  double positions = 1;   ///< output height x width of the layer
-  std::string name = {};  ///< "A conv1"
+  double positions = 1;                        ///< output height x width of the layer
+  std::string name = {};                       ///< "A conv1"
+  std::string computing = {}, inverting = {};  ///< in timelines: "factor A conv1", "inverse A conv1"
 
   double elements() const { return 0.5 * dim * (dim + 1.0); }  ///< of its upper triangle
 };
