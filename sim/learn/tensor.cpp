@@ -270,7 +270,7 @@ Tensor linear_combination(Executor& executor, const std::vector<double>& weights
                           const std::vector<Tensor>& terms, double scale, std::optional<EntryRange> entries) {
   CHECK(weights.size() == terms.size() && !terms.empty(), "one weight for each term");
   if (!terms.front()) return {};
-  constexpr std::size_t kTogether = 8;
+  constexpr std::size_t kTogether = 4;
   Tensor sum;
   for (std::size_t t = 0; t < terms.size();) {
     Combination part;
