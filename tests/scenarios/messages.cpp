@@ -91,7 +91,8 @@ class Case {
       scenario = load_scenario(file, overrides_);
       job = make_job(scenario);
     });
-    if (!has_scenario_ && !scenario_.contains("axes") && !scenario_.contains("seeds")) {
+    static int cases = 0;  // `check` looks in a child, which takes a tenth of a second: in one case of four
+    if (cases++ % 4 == 0 && !has_scenario_ && !scenario_.contains("axes") && !scenario_.contains("seeds")) {
       const std::string checked = said([&] { CHECK(check_file(file, overrides_, {}) == "a scenario"); });
       CHECK(checked == errors);
     }
