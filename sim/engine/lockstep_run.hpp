@@ -110,7 +110,7 @@ class LockstepRun {
   void draw(std::size_t rank, const StepTrace::Action& action);
   void begin_gradient(std::size_t rank);
   void begin_backward(std::size_t rank);
-  void compute_until(std::size_t rank, double until_s);
+  [[gnu::always_inline]] inline void compute_until(std::size_t rank, double until_s);
   void spend(std::size_t rank, Activity activity, double seconds, const char* label);
   bool catch_up(std::size_t rank);
   void feel_upcoming(std::size_t rank);
@@ -126,7 +126,7 @@ class LockstepRun {
   Operation& operation(std::uint64_t number) {
     return *operations_[static_cast<std::size_t>(number - first_)];
   }
-  Seen seen_by(std::size_t rank, std::uint64_t number) {
+  [[gnu::always_inline]] Seen seen_by(std::size_t rank, std::uint64_t number) {
     Operation& seen = operation(number);
     if (seen.what->parts.size() == 1) return {seen, seen.parts[0], seen.what->parts[0], rank};
     const Split::Place place = seen.what->split.of_rank[rank];
