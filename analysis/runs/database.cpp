@@ -82,7 +82,9 @@ void Database::execute(const std::string& sql) const {
 
 void Database::write_ahead() const {
   // SQLite asks no busy handler where two programs that wait for each other's locks would wait forever.
-  const char* sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+  // 16 MB: a page that is written again before the log is moved into the file is moved once.
+  const char* sql =
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000;";
   Waiting waiting(fmt::format("Waiting for {}, which another program has locked", file_.string()));
   for (int code = SQLITE_BUSY; code != SQLITE_OK;) {
     errno = 0;
