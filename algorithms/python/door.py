@@ -460,7 +460,8 @@ class Sparsifier:
 class Kfac:
     """Of each factor of the workload, A and G of a layer after the other: `numbers` of its triangle, `factor_s` and `inverse_s` of
     computing it, at nominal speed; `precondition_s` of a gradient. Of the learner's layers `layers`: (dimension of A, of G, where
-    their packed triangles begin). All values are packed as w.gradient(factors=True) gives them."""
+    their packed triangles begin). All values are packed as w.gradient(factors=True) gives them: of 128 columns at a time the
+    upper triangle of their square on the diagonal, then the rectangle above it, each column by column."""
 
     def __init__(self, worker, number):
         self._w, self._n = worker, number
