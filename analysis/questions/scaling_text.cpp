@@ -81,8 +81,8 @@ std::string what_helps(const ScalingAnswer& answer) {
   const auto best = answer.remedies.begin();
   if (best == answer.remedies.end() || !best->impossible.empty() || saved(answer, *best) < kWorthIt)
     return " Nothing that was tried makes it 2 % faster.";
-  return fmt::format(" Most is saved by {}: {} of the step ({}).", best->label, shown_share(saved(answer, *best)),
-                     best->caveat);
+  return fmt::format(" Most is saved by {}: {} of the step ({}).", best->label,
+                     shown_share(saved(answer, *best)), best->caveat);
 }
 
 /// One letter for each kind of time.
