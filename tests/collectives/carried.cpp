@@ -237,9 +237,10 @@ TEST_CASE(
       // Among the switches of nodes each GPU's part goes through such trees, and the vector and a part
       // inside.
       const Schedule switches = find_schedule(Op::all_reduce, "nvls")->make({ranks, 8000, 0, per_node, 0});
-      const double nodes = ranks / per_node, inside = per_node > 1 ? 8000.0 * (per_node + 1) : 0;
+      const int nodes = ranks / per_node;
+      const double inside = per_node > 1 ? 8000.0 * (per_node + 1) : 0;
       CHECK(std::accumulate(switches.sent_bytes.begin(), switches.sent_bytes.end(), 0.0) ==
-            doctest::Approx(2 * (nodes - 1) * 8000 + nodes * inside));
+            doctest::Approx(2 * (nodes - 1) * 8000.0 + nodes * inside));
     }
 }
 
