@@ -207,13 +207,13 @@ TEST_CASE(
 }
 
 TEST_CASE("messages on shared networks arrive when SimGrid says, at every size up to 256 ranks") {
-  for (const int ranks : {2, 3, 8, 31, 64, 256}) {
+  for (int ranks = 2; ranks <= 256; ++ranks) {
     CAPTURE(ranks);
     Cluster cluster;
     cluster.network = trunk(ranks, 1e-6, 12e9, 2e9);
     cluster.nodes = ranks;
     for (int rank = 0; rank < ranks; ++rank) cluster.endpoint_of_rank.push_back(rank);
-    const int messages = std::min(1200, 40 * ranks);
+    const int messages = ranks % 32 == 0 ? 1200 : std::min(200, 40 * ranks);
     const auto ends = [&](MakeTimeKeeper make_time) {
       return in_child([&] { return ends_on(cluster, make_time, messages); });
     };
